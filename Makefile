@@ -1,0 +1,29 @@
+# Every target makes its own environment: python3 and make are all it takes.
+PYTHON ?= python3
+BIN := .venv/bin
+# The tests run one process per core; one BLAS thread each keeps them from fighting.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: test check format clean
+
+test: .venv/ready  ## the tests
+	$(BIN)/pytest -n auto
+
+check: .venv/ready  ## all that must be green before a change lands
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n auto --cov --cov-report=term
+
+format: .venv/ready  ## rewrite the files as the linter wants them
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.venv/ready: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:  ## remove what the targets made
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage out build

@@ -1,0 +1,377 @@
+"""Extreme learning machines: a random hidden layer, and output weights fitted robustly.
+
+ELM, RELM, ELM-RCC and ELM-KMPE of the paper are these estimators with another loss.
+"""
+
+import numbers
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from kmpe.features import ACTIVATIONS, Activation, HiddenLayer
+from kmpe.losses import Correntropy, Loss
+from kmpe.problems.ridge import Ridge
+from kmpe.rows import Rows
+from kmpe.scale import Array
+from kmpe.solve import Fit, anneal, reweight
+
+__all__ = ["ELMClassifier", "ELMRegressor"]
+
+_INITS = ("robust", "ridge", "zero")
+# Squares of larger numbers, summed over the rows, overflow.
+_LARGEST = 1e150
+
+
+class _ELM(BaseEstimator):  # type: ignore[misc]
+    """What the two machines share: the hidden layer and the fit of its output weights."""
+
+    coef_: Array
+    hidden_layer_: HiddenLayer
+
+    def __init__(
+        self,
+        loss: Loss | None = None,
+        *,
+        n_hidden: int = 100,
+        activation: Activation = "sigmoid",
+        alpha: float = 1e-3,
+        init: str = "robust",
+        max_iter: int = 100,
+        tol: float = 1e-8,
+        random_state: Any = None,
+    ) -> None:
+        self.loss = loss
+        self.n_hidden = n_hidden
+        self.activation = activation
+        self.alpha = alpha
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def transform_hidden(self, X: Any) -> Array:
+        """Return the features H of the hidden layer, (19) of the paper.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        array of shape (n, n_hidden)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.hidden_layer_(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
+        """Draw the hidden layer and fit the targets T of shape (n, q)."""
+        self._check_parameters()
+        a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not a.any():
+            raise ValueError("every sample_weight is zero: at least one row must count")
+        rng = check_random_state(self.random_state)
+        self.hidden_layer_ = HiddenLayer.draw(
+            X.shape[1], self.n_hidden, self.activation, rng, X.dtype
+        )
+        with np.errstate(over="ignore", invalid="ignore"):
+            H = self.hidden_layer_(X).astype(np.float64, copy=False)
+        _check_range(H, "the hidden layer", "scale X, or choose a bounded activation")
+        problem = Ridge.of(Rows.of(H, T, a), float(self.alpha))
+        fit = self._solve(problem)
+        if not fit.status.converged:
+            warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
+        coef = problem.coefficients(fit.theta).T.astype(X.dtype, copy=False)
+        self.coef_ = np.ascontiguousarray(coef)
+        self.loss_ = fit.loss
+        self.weights_ = fit.weights
+        self.n_iter_ = fit.n_iter
+        self.history_ = np.array(fit.history)
+        self.status_ = fit.message
+
+    def _solve(self, problem: Ridge) -> Fit[Array]:
+        loss = Correntropy() if self.loss is None else self.loss
+        theta, as_printed = problem.zero, self.init == "zero"
+        if not as_printed:
+            theta = problem.solve(np.ones(len(problem.rows)), theta)
+        if self.init == "robust":
+            loss, theta = anneal(problem, loss, theta)
+        s = problem.squared_residuals(theta)
+        loss = loss.resolve(s, problem.sample_weight, problem.dim)
+        return reweight(
+            problem, loss, theta, max_iter=self.max_iter, tol=self.tol, as_printed=as_printed
+        )
+
+    def _output(self, X: Any) -> Array:
+        return self.transform_hidden(X) @ self.coef_.T
+
+    def _check_parameters(self) -> None:
+        if not (self.loss is None or isinstance(self.loss, Loss)):
+            raise ValueError(f"loss={self.loss!r} must be None or a loss such as kmpe.KMPE(p=2)")
+        if not callable(self.activation) and self.activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise ValueError(f"activation={self.activation!r} must be a callable or one of {known}")
+        if self.init not in _INITS:
+            raise ValueError(f"init={self.init!r} must be one of {', '.join(_INITS)}")
+        for name in ("n_hidden", "max_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
+        for name, least in (("alpha", "0 or above"), ("tol", "above 0")):
+            value = getattr(self, name)
+            valid = isinstance(value, numbers.Real) and 0 <= float(value) < np.inf
+            if not valid or (name == "tol" and value == 0):
+                raise ValueError(f"{name}={value!r} must be a number {least}")
+
+
+class ELMRegressor(RegressorMixin, _ELM):  # type: ignore[misc]
+    """Extreme learning machine for regression with a robust loss.
+
+    The output weights β minimise ½ Σ ρ(‖tᵢ - hᵢβ‖²) + ½ α ‖β‖², where h is a random hidden layer
+    and ρ the loss. With `KMPE` this is the paper's ELM-KMPE (Algorithm 1), with `Correntropy`
+    its ELM-RCC, with `Squared` its RELM, and with `Squared` and ``alpha=0`` its ELM.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        A loss of this package. By default ``Correntropy(sigma="mad")``.
+    n_hidden : int, default=100
+        The number of hidden nodes.
+    activation : str or callable, default="sigmoid"
+        "sigmoid", "tanh", "relu", "sine", "hard_limit", "rbf" (exp(-b ‖x - w‖²)), "fourier"
+        (random cosines) or a function of the array xW + b. W is drawn from U(-1, 1) and b from
+        U(0, 1): scale the inputs so that differences of order 1 matter.
+    alpha : float, default=1e-3
+        Strength of the penalty on β, the paper's λ'. Zero gives the solution of smallest norm.
+    init : {"robust", "ridge", "zero"}, default="robust"
+        "robust" starts from a ridge fit and brings σ down from the largest residual to its
+        value; "ridge" leaves out the second part. Both then take steps that never raise the
+        cost. "zero" is Algorithm 1 as printed: start at β = 0, full steps, stop when J changes
+        by less than ``tol``.
+    max_iter : int, default=100
+        The largest number of reweighted steps.
+    tol : float, default=1e-8
+        Stop when the cost changes by less than this share of itself, and the parameters by less
+        than its square root.
+    random_state : int, RandomState or None
+        Seed of the hidden layer.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_hidden,) or (n_targets, n_hidden)
+        Output weights.
+    hidden_layer_ : HiddenLayer
+        Input weights ``W``, biases ``b`` and activation.
+    loss_ : Loss
+        The loss with σ as a number.
+    weights_ : array of shape (n,)
+        Weight of each training row at the solution; an outlier has 0.
+    history_ : array
+        Cost at the start and after each step.
+    n_iter_ : int
+        The number of steps.
+    status_ : str
+        Why the fit stopped.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from kmpe import ELMRegressor, KMPE
+    >>> from kmpe.datasets import make_sinc
+    >>> X, y = make_sinc(200, random_state=0)
+    >>> model = ELMRegressor(KMPE(p=4, sigma=0.8), n_hidden=90, alpha=2e-6, random_state=0)
+    >>> X_test, y_test = make_sinc(200, noise=None, random_state=1)
+    >>> bool(model.fit(X, y).score(X_test, y_test) > 0.99)
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit the output weights.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+        y : array of shape (n,) or (n, q)
+            Targets.
+        sample_weight : array of shape (n,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            multi_output=True,
+            y_numeric=True,
+        )
+        T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        _check_range(T, "y", "rescale y")
+        self._fit(X, T, sample_weight)
+        if np.ndim(y) == 1:
+            self.coef_ = self.coef_[0]
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the predicted targets.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        array of shape (n,) or (n, q)
+        """
+        return self._output(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+class ELMClassifier(ClassifierMixin, _ELM):  # type: ignore[misc]
+    """Extreme learning machine for classification with a robust loss.
+
+    The machine of `ELMRegressor` on one-hot targets in {0, 1}, with one weight per sample from
+    the norm of its error over all classes: a mislabelled row loses its weight as a whole.
+
+    Parameters
+    ----------
+    loss, n_hidden, activation, alpha, init, max_iter, tol, random_state
+        As in `ELMRegressor`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    coef_ : array of shape (n_classes, n_hidden)
+        Output weights.
+    hidden_layer_, loss_, weights_, history_, n_iter_, status_, n_features_in_, feature_names_in_
+        As in `ELMRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kmpe import ELMClassifier, KMPE
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ELMClassifier(KMPE(p=2.8, sigma=1.4), random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    """
+
+    classes_: npt.NDArray[Any]
+
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit the output weights.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+        y : array of shape (n,)
+            Labels, of two classes or more.
+        sample_weight : array of shape (n,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class only, {self.classes_[0]!r}: a classifier needs two or more"
+            )
+        self._fit(X, np.eye(len(self.classes_))[codes], sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of the classes: for two classes, that of the second over the first.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        array of shape (n,) or (n, n_classes)
+        """
+        scores = self._output(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of the largest score.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes.
+
+        Least squares on one-hot targets estimates them directly; the scores are moved to the
+        nearest point of the probability simplex.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+        """
+        return _nearest_probabilities(self._output(X))
+
+
+def _nearest_probabilities(scores: Array) -> Array:
+    """Return the Euclidean projection of each row on the probability simplex."""
+    falling = -np.sort(-scores, axis=1)
+    excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, scores.shape[1] + 1)
+    last = np.count_nonzero(falling > excess, axis=1) - 1
+    shift = np.take_along_axis(excess, last[:, None], axis=1)
+    P = np.maximum(scores - shift, 0)
+    return np.asarray(P / P.sum(axis=1, keepdims=True))
+
+
+def _check_range(values: Array, what: str, advice: str) -> None:
+    """Refuse values whose squares overflow."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if not largest <= _LARGEST:
+        raise ValueError(
+            f"{what} has values as large as {largest:.3g}, too large to square: {advice}"
+        )

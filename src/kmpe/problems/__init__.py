@@ -1,0 +1,1 @@
+"""The weighted least-squares problems: what is solved once the weights are known."""
