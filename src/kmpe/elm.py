@@ -20,7 +20,7 @@ from kmpe.losses import Correntropy, Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows import Rows
 from kmpe.scale import Array
-from kmpe.solve import Fit, anneal, reweight
+from kmpe.solve import Fit, anneal, resolve, reweight
 
 __all__ = ["ELMClassifier", "ELMRegressor"]
 
@@ -80,9 +80,9 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Draw the hidden layer and fit the targets T of shape (n, q)."""
         self._check_parameters()
-        a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not a.any():
+        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("every sample_weight is zero: at least one row must count")
+        a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         rng = check_random_state(self.random_state)
         self.hidden_layer_ = HiddenLayer.draw(
             X.shape[1], self.n_hidden, self.activation, rng, X.dtype
@@ -109,8 +109,7 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
             theta = problem.solve(np.ones(len(problem.rows)), theta)
         if self.init == "robust":
             loss, theta = anneal(problem, loss, theta)
-        s = problem.squared_residuals(theta)
-        loss = loss.resolve(s, problem.sample_weight, problem.dim)
+        loss = resolve(problem, loss, theta)
         return reweight(
             problem, loss, theta, max_iter=self.max_iter, tol=self.tol, as_printed=as_printed
         )
@@ -303,9 +302,8 @@ class ELMClassifier(ClassifierMixin, _ELM):  # type: ignore[misc]
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class only, {self.classes_[0]!r}: a classifier needs two or more"
-            )
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y has one class only, {only!r}: a classifier needs two or more")
         self._fit(X, np.eye(len(self.classes_))[codes], sample_weight)
         return self
 
@@ -361,7 +359,8 @@ class ELMClassifier(ClassifierMixin, _ELM):  # type: ignore[misc]
 def _nearest_probabilities(scores: Array) -> Array:
     """Return the Euclidean projection of each row on the probability simplex."""
     falling = -np.sort(-scores, axis=1)
-    excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, scores.shape[1] + 1)
+    counts = np.arange(1, scores.shape[1] + 1, dtype=scores.dtype)
+    excess = (np.cumsum(falling, axis=1) - 1) / counts
     last = np.count_nonzero(falling > excess, axis=1) - 1
     shift = np.take_along_axis(excess, last[:, None], axis=1)
     P = np.maximum(scores - shift, 0)

@@ -165,13 +165,14 @@ class Loss(ABC):
         if not isinstance(sigma, str):
             return self
         factor = self.efficient if sigma == "mad" else 1.0
-        return self._at(factor * RULES[sigma](s, a, dim))
+        return self.at(factor * RULES[sigma](s, a, dim))
 
     def relaxed(self, sigma: float) -> "Loss":
         """Return the loss to start from at a larger scale, on the way down to this one."""
-        return self._at(sigma)
+        return self.at(sigma)
 
-    def _at(self, sigma: float) -> Self:
+    def at(self, sigma: float) -> Self:
+        """Return this loss with another σ."""
         params: dict[str, Any] = {"sigma": sigma}
         return replace(self, **params)
 

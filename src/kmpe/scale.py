@@ -50,13 +50,20 @@ def silverman(s: Array, a: Array | None = None, dim: int = 1) -> float:
     Examples
     --------
     >>> silverman(np.array([1.0, 4.0, 9.0, 16.0]))
-    2.139...
+    2.135...
     """
     n = float(len(s) if a is None else a.sum())
-    spread = float(np.sqrt(np.average((s - np.average(s, weights=a)) ** 2, weights=a)))
+    mean = float(np.average(s, weights=a))
+    if mean == 0:
+        return mad(s, a, dim)
+    # In units of the mean: squares of squared norms overflow early.
+    spread = mean * float(np.sqrt(np.average((s / mean - 1) ** 2, weights=a)))
     middle = (quantile(s, 0.75, a) - quantile(s, 0.25, a)) / 1.354
     width = min(spread, middle) if middle > 0 else spread
-    return float(np.sqrt(1.06 * width * n**-0.2)) if width > 0 else mad(s, a, dim)
+    # Equal values differ from their mean by rounding: that is no spread.
+    if width <= 1e-12 * mean:
+        return mad(s, a, dim)
+    return float(np.sqrt(1.06 * width * n**-0.2))
 
 
 Rule = Callable[[Array, Array | None, int], float]

@@ -14,7 +14,7 @@ import numpy as np
 from kmpe.losses import Loss
 from kmpe.scale import Array, mad
 
-__all__ = ["Fit", "Problem", "Status", "anneal", "reweight"]
+__all__ = ["Fit", "Problem", "Status", "anneal", "resolve", "reweight"]
 
 Theta = TypeVar("Theta")
 
@@ -110,9 +110,10 @@ class _Cost(Generic[Theta]):
     floor: float
 
     def __call__(self, s: Array, theta: Theta) -> float:
-        inside = np.maximum(s, self.floor)
-        rho = self.loss.rho(inside) - self.loss.weight(inside) * (inside - s)
-        with np.errstate(over="ignore"):
+        # Where this overflows the cost is not finite, and no such step is taken.
+        with np.errstate(over="ignore", invalid="ignore"):
+            rho = self.loss.rho(np.maximum(s, self.floor))
+            rho -= self.loss.weight(self.floor) * np.maximum(self.floor - s, 0)
             return 0.5 * float(self.problem.sample_weight @ rho) + self.problem.penalty(theta)
 
     def state(self, theta: Theta, step: float) -> _State[Theta]:
@@ -191,7 +192,7 @@ def reweight(
     message = status.value.format(
         max_iter=max_iter, change=change / (abs(state.cost) or 1.0), tol=tol
     )
-    return Fit(state.theta, loss, loss.weight(state.s), tuple(history), status, message)
+    return Fit(state.theta, loss, cost_of.weight(state.s), tuple(history), status, message)
 
 
 def anneal(problem: Problem[Theta], loss: Loss, theta: Theta) -> tuple[Loss, Theta]:
@@ -216,7 +217,22 @@ def anneal(problem: Problem[Theta], loss: Loss, theta: Theta) -> tuple[Loss, The
         w = loss.relaxed(sigma).weight(s - s[a > 0].min())
         theta = problem.solve(w, theta)
         s = problem.squared_residuals(theta)
-    return loss.resolve(s, a, problem.dim), theta
+    return resolve(problem, loss, theta), theta
+
+
+def resolve(problem: Problem[Theta], loss: Loss, theta: Theta) -> Loss:
+    """Return the loss with its σ a number, for residuals like those of ``theta``.
+
+    A rule's σ is doubled until ``theta`` costs less than to give up every row: a bounded loss
+    on data that are fitted all but perfectly would otherwise be outweighed by the penalty.
+    """
+    a, s = problem.sample_weight, problem.squared_residuals(theta)
+    resolved = loss.resolve(s, a, problem.dim)
+    if resolved is loss:
+        return loss
+    while 0.5 * float(a @ resolved.rho(s)) + problem.penalty(theta) >= 0.5 * a.sum() * resolved.sup:
+        resolved = resolved.at(2 * resolved.scale)
+    return resolved
 
 
 def _descend(

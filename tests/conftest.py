@@ -1,0 +1,21 @@
+"""What all tests share: reproducible property tests, and where the paper's data lies."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The same examples on every run: a failure is never a matter of luck.
+settings.register_profile("kmpe", derandomize=True, deadline=None, max_examples=60)
+settings.load_profile("kmpe")
+
+
+@pytest.fixture(scope="session")
+def paper_data() -> Path:
+    """Return the folder of the paper's data sets, which are not part of the project."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("KMPE_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip("the paper's data sets are not here: set KMPE_DATA to their folder")
+    return folder

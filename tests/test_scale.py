@@ -1,0 +1,58 @@
+"""Rules for σ: consistent, invariant, never zero."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kmpe.scale import RULES, mad, quantile, silverman
+
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 20])
+def test_mad_finds_sigma_of_gaussian_residuals(dim):
+    e = 2.5 * np.random.default_rng(0).standard_normal((100_000, dim))
+    assert mad((e**2).sum(axis=1), dim=dim) == pytest.approx(2.5, rel=0.01)
+
+
+def test_mad_is_not_moved_by_a_third_of_garbage():
+    s = np.random.default_rng(0).standard_normal(10_000) ** 2
+    s[:3000] = 1e12
+    assert mad(s) < 2
+
+
+def test_silverman_is_equation_30():
+    s = np.random.default_rng(0).chisquare(3, 999)
+    r = np.quantile(s, [0.25, 0.75], method="inverted_cdf")
+    expected = 1.06 * min(s.std(), (r[1] - r[0]) / 1.354) * 999**-0.2
+    assert silverman(s) ** 2 == pytest.approx(expected, rel=1e-12)
+
+
+@every_rule
+@given(
+    rows=st.lists(st.tuples(st.floats(0, 100), st.integers(0, 4)), min_size=1, max_size=30).filter(
+        lambda rows: any(count for _, count in rows)
+    )
+)
+def test_a_weight_of_k_is_k_equal_rows(rule, rows):
+    s, counts = np.array([s for s, _ in rows]), np.array([float(k) for _, k in rows])
+    repeated = np.repeat(s, counts.astype(int))
+    assert rule(s, counts, 1) == pytest.approx(rule(repeated, None, 1), rel=1e-9)
+
+
+@every_rule
+@given(scale=st.floats(1e-6, 1e6))
+def test_rules_scale_with_the_residuals(rule, scale):
+    s = np.random.default_rng(1).chisquare(2, 50)
+    assert rule(scale**2 * s, None, 1) == pytest.approx(scale * rule(s, None, 1), rel=1e-9)
+
+
+@every_rule
+@pytest.mark.parametrize("s", [[0.0], [0.0] * 9, [0.0] * 8 + [4.0], [4.0] * 9, [1e-300] * 3])
+def test_a_scale_is_always_positive(rule, s):
+    assert 0 < rule(np.array(s), None, 1) < np.inf
+
+
+def test_quantile_is_one_of_the_values():
+    assert quantile(np.array([3.0, 1.0, 2.0, 10.0]), 0.5) == 2.0
