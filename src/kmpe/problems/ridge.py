@@ -74,7 +74,7 @@ class Ridge:
         β - B⁻¹∇ with B = HᵀΛH + αI equals (23) in exact arithmetic. In floating point the
         rounding of B then slows the iteration down but does not move where it ends.
         """
-        return beta + (self._minimum_norm_step(w, beta) if self.alpha == 0 else self._step(w, beta))
+        return self._minimum_norm(w) if self.alpha == 0 else beta + self._step(w, beta)
 
     def between(self, beta: Array, target: Array, step: float) -> Array:
         """Return the parameter that lies ``step`` of the way from ``beta`` to ``target``."""
@@ -95,11 +95,12 @@ class Ridge:
             descent += H.T @ (aw * (T - H @ beta))
         return _solve_positive(gram, descent)
 
-    def _minimum_norm_step(self, w: Array, beta: Array) -> Array:
+    def _minimum_norm(self, w: Array) -> Array:
+        # Not as a step: where the rank is lost in rounding, steps would add up to more norm.
         root = np.sqrt(self.rows.a * w)[:, None]
         H, T = self._whole
-        step = linalg.lstsq(root * H, root * (T - H @ beta), check_finite=False)[0]
-        return np.asarray(step)
+        cutoff = max(H.shape) * float(np.finfo(np.float64).eps)
+        return np.asarray(linalg.lstsq(root * H, root * T, cond=cutoff, check_finite=False)[0])
 
     @cached_property
     def _whole(self) -> tuple[Array, Array]:
