@@ -1,4 +1,4 @@
-"""Data: the paper's synthetic regression problem."""
+"""The paper's synthetic regression problem."""
 
 from typing import Any
 
