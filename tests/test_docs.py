@@ -1,0 +1,34 @@
+"""The documents tell the truth: their code runs and prints what they say it prints."""
+
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_prints_what_the_page_says(page, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    for code, printed in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if code.startswith(">>>"):
+            run = doctest.DocTestParser().get_doctest(code, {}, page.name, str(page), 0)
+            result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(run)
+            assert result.failed == 0
+        else:
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                exec(compile(code, page.name, "exec"), {})
+            assert not printed or out.getvalue() == printed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
