@@ -16,15 +16,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from kmpe.features import ACTIVATIONS, Activation, HiddenLayer
+from kmpe.fitting import INITS, fit_ridge
 from kmpe.losses import Correntropy, Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows import Rows
 from kmpe.scale import Array
-from kmpe.solve import Fit, anneal, resolve, reweight
 
 __all__ = ["ELMClassifier", "ELMRegressor"]
 
-_INITS = ("robust", "ridge", "zero")
 # Squares of larger numbers, summed over the rows, overflow.
 _LARGEST = 1e150
 
@@ -91,7 +90,15 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
             H = self.hidden_layer_(X).astype(np.float64, copy=False)
         _check_range(H, "the hidden layer", "scale X, or choose a bounded activation")
         problem = Ridge.of(Rows.of(H, T, a), float(self.alpha))
-        fit = self._solve(problem)
+        fit = fit_ridge(
+            problem,
+            Correntropy() if self.loss is None else self.loss,
+            init=self.init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            # Drawn after the layer, which is then the same with any solver.
+            seed=int(rng.randint(2**31 - 1)),
+        )
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
         coef = problem.coefficients(fit.theta).T.astype(X.dtype, copy=False)
@@ -102,18 +109,6 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
         self.history_ = np.array(fit.history)
         self.status_ = fit.message
 
-    def _solve(self, problem: Ridge) -> Fit[Array]:
-        loss = Correntropy() if self.loss is None else self.loss
-        theta, as_printed = problem.zero, self.init == "zero"
-        if not as_printed:
-            theta = problem.solve(np.ones(len(problem.rows)), theta)
-        if self.init == "robust":
-            loss, theta = anneal(problem, loss, theta)
-        loss = resolve(problem, loss, theta)
-        return reweight(
-            problem, loss, theta, max_iter=self.max_iter, tol=self.tol, as_printed=as_printed
-        )
-
     def _output(self, X: Any) -> Array:
         return self.transform_hidden(X) @ self.coef_.T
 
@@ -123,8 +118,8 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
         if not callable(self.activation) and self.activation not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
             raise ValueError(f"activation={self.activation!r} must be a callable or one of {known}")
-        if self.init not in _INITS:
-            raise ValueError(f"init={self.init!r} must be one of {', '.join(_INITS)}")
+        if self.init not in INITS:
+            raise ValueError(f"init={self.init!r} must be one of {', '.join(INITS)}")
         for name in ("n_hidden", "max_iter"):
             value = getattr(self, name)
             if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
