@@ -3,16 +3,47 @@
 Every estimator on features comes here; which solver runs is decided here and nowhere else.
 """
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import repeat
+
 import numpy as np
 
+from kmpe.accelerate import Outcome, Point, descend
 from kmpe.losses import Loss
-from kmpe.problems.ridge import Ridge
+from kmpe.machine import team
+from kmpe.objective import Floored
+from kmpe.problems.ridge import Factor, Ridge
 from kmpe.scale import Array
-from kmpe.solve import Fit, anneal, resolve, reweight
+from kmpe.solve import Fit, Status, anneal, resolve, reweight
 
 __all__ = ["INITS", "fit_ridge"]
 
 INITS = ("robust", "ridge", "zero")
+
+# Rows per feature in the sample on which the fit starts: the fit on it then has a cost within
+# a tenth of the best.
+_START = 12
+# From this many rows per feature on the accelerated solver is the faster one
+# (benchmarks/crossover.py).
+_ACCELERATE = 24
+# The factor comes from a tenth of the rows, which costs a tenth of least squares, but from no
+# more rows per feature than this: each step then gains two digits.
+_SHARE = 10
+_ENOUGH = 200
+_SAMPLE_BYTES = 256 << 20
+# Where reweighting ends a fit its steps are short, and say less of what is left to gain.
+_TAIL = 0.1
+# A poor sample is followed by one that is so many times larger.
+_GROWTH = 4
+
+
+_STATUS = {
+    Outcome.CONVERGED: Status.CONVERGED,
+    Outcome.STALLED: Status.STALLED,
+    Outcome.MAX_ITER: Status.MAX_ITER,
+}
 
 
 def fit_ridge(
@@ -23,9 +54,12 @@ def fit_ridge(
     theta: Array | None = None,
     max_iter: int = 100,
     tol: float = 1e-8,
-    seed: int = 0,  # noqa: ARG001 - of the sample of rows
+    seed: int = 0,
 ) -> Fit[Array]:
     """Minimise ½ Σ aᵢ ρ(‖tᵢ - hᵢβ‖²) + ½ α ‖β‖² over β.
+
+    With many more rows than features the fit starts on a sample of them and ends with
+    `descend` on all; otherwise it is `reweight` throughout.
 
     Parameters
     ----------
@@ -48,17 +82,144 @@ def fit_ridge(
     Fit
         Its ``theta`` is the problem's parameter: ``problem.coefficients(fit.theta)`` is β.
     """
-    as_printed = init == "zero" and theta is None
+    with team():
+        if init == "zero" and theta is None:
+            start = problem.zero
+            loss = resolve(problem, loss, start)
+            return reweight(problem, loss, start, max_iter=max_iter, tol=tol, as_printed=True)
+        if loss.quadratic and problem.alpha > 0:
+            return _fit_quadratic(problem, loss, max_iter, tol)
+        n = int(np.count_nonzero(problem.sample_weight))
+        if n >= _ACCELERATE * problem.rows.n_features:
+            draws = _draw(problem, n, seed)
+            fit = _fit_sampled(problem, loss, init, theta, draws, max_iter, tol)
+            if fit is not None:
+                return fit
+        if theta is None:
+            loss, theta = _start(problem, loss, init)
+        loss = resolve(problem, loss, theta)
+        return reweight(problem, loss, theta, max_iter=max_iter, tol=tol)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """The cost of a parameter, with its gradient, in one pass; the weights are left in ``w``."""
+
+    problem: Ridge
+    loss: Floored
+    w: Array
+
+    def __call__(self, theta: Array) -> Point:
+        return Point(theta, *self.problem.cost_and_gradient(theta, self.loss, self.w))
+
+
+def _fit_quadratic(problem: Ridge, loss: Loss, max_iter: int, tol: float) -> Fit[Array]:
+    """Solve least squares: one factor of all the rows, then passes that polish."""
+    evaluate = _Pass(problem, Floored(loss, 0.0), np.empty(len(problem.rows)))
+    ones = np.broadcast_to(np.float64(1.0), len(problem.rows))
+    factor, descent = problem.normal(ones, problem.zero)
+    start = evaluate(factor.solve(descent))
+    T = problem.rows.T
+    at_zero = 0.5 * float(problem.sample_weight @ np.einsum("ij,ij->i", T, T))
+    return _finish(evaluate, start, factor, (at_zero,), repeat(problem), max_iter, tol)
+
+
+def _fit_sampled(
+    problem: Ridge,
+    loss: Loss,
+    init: str,
+    theta: Array | None,
+    draws: Iterator[Ridge],
+    max_iter: int,
+    tol: float,
+) -> Fit[Array] | None:
+    """Fit on a small sample, then on a larger one, then on all rows; None where that fails."""
+    small, middle = next(draws), next(draws)
     if theta is None:
-        loss, start = _start(problem, loss, init)
-    else:
-        start = theta
-    loss = resolve(problem, loss, start)
-    return reweight(problem, loss, start, max_iter=max_iter, tol=tol, as_printed=as_printed)
+        start_loss, theta = _start(small, loss, init)
+        theta = _refine(small, middle, start_loss, theta)
+    resolved = resolve(middle, loss, theta)
+    if resolved is not loss:
+        # The sample's own fit makes its residuals smaller than those of all rows will be.
+        L = problem.rows.n_features
+        shrinkage = (1 - L / len(middle.rows)) / (1 - L / len(problem.rows))
+        loss = resolved.at(resolved.scale / math.sqrt(shrinkage))
+    s = middle.squared_residuals(theta)
+    floored = Floored.at(loss, s, middle.sample_weight, problem.dim)
+    factor = middle.factor(floored.curvature(s, problem.dim))
+    evaluate = _Pass(problem, floored, np.empty(len(problem.rows)))
+    start = evaluate(theta)
+    if not (floored.weight(s).any() and math.isfinite(start.cost)):
+        return None
+    if problem.alpha == 0 and not factor.sharp:
+        return None
+    return _finish(evaluate, start, factor, (), draws, max_iter, tol)
+
+
+def _finish(
+    evaluate: _Pass,
+    start: Point,
+    factor: Factor,
+    costs: tuple[float, ...],
+    draws: Iterator[Ridge],
+    max_iter: int,
+    tol: float,
+) -> Fit[Array]:
+    """Descend on all rows; with a larger sample, and at last all rows, where that is slow."""
+    descent = descend(evaluate, start, factor, max_iter=max_iter, tol=tol)
+    costs += descent.history
+    while descent.outcome is Outcome.SLOW:
+        theta = descent.point.theta
+        sample = next(draws)
+        s = sample.squared_residuals(theta)
+        factor = sample.factor(evaluate.loss.curvature(s, sample.dim))
+        left = max_iter + 1 - len(costs)
+        descent = descend(evaluate, descent.point, factor, max_iter=left, tol=tol)
+        costs += descent.history[1:]
+        if sample is evaluate.problem and len(descent.history) == 1:
+            return _finish_slowly(evaluate, theta, costs, max_iter, tol)
+    point, status = descent.point, _STATUS[descent.outcome]
+    if status is Status.STALLED:
+        evaluate(point.theta)  # the weights are those of a step that failed
+    message = status.sentence(max_iter, descent.left / (abs(point.cost) or 1.0), tol)
+    return Fit(point.theta, evaluate.loss.loss, evaluate.w, costs, status, message)
+
+
+def _finish_slowly(
+    evaluate: _Pass, theta: Array, costs: tuple[float, ...], max_iter: int, tol: float
+) -> Fit[Array]:
+    """End with reweighted steps on all rows: slow, but they need no luck."""
+    loss, left = evaluate.loss, max_iter + 1 - len(costs)
+    rest = reweight(evaluate.problem, loss.loss, theta, max_iter=left, tol=tol, floored=loss)
+    message = rest.message.replace(f"max_iter={left}", f"max_iter={max_iter}")
+    return replace(rest, history=costs + rest.history[1:], message=message)
+
+
+def _refine(small: Ridge, middle: Ridge, loss: Loss, theta: Array) -> Array:
+    """Return the fit on the larger sample, as far as that sample can tell."""
+    loss = resolve(small, loss, theta)
+    s = small.squared_residuals(theta)
+    floored = Floored.at(loss, s, small.sample_weight, small.dim)
+    evaluate = _Pass(middle, floored, np.empty(len(middle.rows)))
+    factor = small.factor(floored.curvature(s, small.dim))
+    tol = middle.rows.n_features / len(middle.rows)
+    return descend(evaluate, evaluate(theta), factor, max_iter=30, tol=tol).point.theta
 
 
 def _start(problem: Ridge, loss: Loss, init: str) -> tuple[Loss, Array]:
-    if init == "zero":
-        return loss, problem.zero
+    """Return the loss, its σ a number if ``init`` is "robust", and where to start."""
     ridge = problem.solve(np.ones(len(problem.rows)), problem.zero)
     return anneal(problem, loss, ridge) if init == "robust" else (loss, ridge)
+
+
+def _draw(problem: Ridge, n: int, seed: int) -> Iterator[Ridge]:
+    """Yield the problem on samples: one to start on, one for the factor, larger ones, all."""
+    rng, L = np.random.default_rng(seed), problem.rows.n_features
+    start = _START * L
+    size = max(start, min(n // _SHARE, _ENOUGH * L, _SAMPLE_BYTES // (8 * L)))
+    yield problem.sample(start, rng)
+    while size <= n // 2:
+        yield problem.sample(size, rng)
+        size *= _GROWTH
+    while True:
+        yield problem

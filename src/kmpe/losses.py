@@ -71,6 +71,11 @@ class Loss(ABC):
         """Whether ρ(r²) is convex in r: only then is the start of no consequence."""
 
     @property
+    def quadratic(self) -> bool:
+        """Whether ρ(s) = s: one weighted solve is then the whole fit."""
+        return False
+
+    @property
     def sup(self) -> float:
         """The least upper bound of ρ; infinite for unbounded losses."""
         return math.inf
@@ -219,6 +224,7 @@ class Squared(Loss):
 
     concave = True
     convex = True
+    quadratic = True
 
     def _rho(self, t: Array) -> Array:
         return t

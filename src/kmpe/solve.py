@@ -12,16 +12,13 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from kmpe.losses import Loss
+from kmpe.objective import Floored
 from kmpe.scale import Array, mad
 
 __all__ = ["Fit", "Problem", "Status", "anneal", "resolve", "reweight"]
 
 Theta = TypeVar("Theta")
 
-# Residuals below this share of the typical one count as this large. A loss with p < 2 gives
-# them weights without bound, and past a ratio of 1e14 the other rows no longer count in
-# floating point.
-_SMALLEST_RESIDUAL = 1e-7
 # One halving of σ per solve loses no row on the way down; residuals follow σ.
 _ANNEALING_RATIO = 2.0
 _MAX_ANNEALING_STEPS = 100
@@ -73,6 +70,10 @@ class Status(Enum):
         """Whether the loop ended where it should."""
         return self is not Status.MAX_ITER
 
+    def sentence(self, max_iter: int, change: float, tol: float) -> str:
+        """Return the sentence with its numbers."""
+        return self.value.format(max_iter=max_iter, change=change, tol=tol)
+
 
 @dataclass(frozen=True)
 class Fit(Generic[Theta]):
@@ -103,25 +104,20 @@ class _State(Generic[Theta]):
 
 @dataclass(frozen=True)
 class _Cost(Generic[Theta]):
-    """½ Σ aᵢ ρ(sᵢ) + penalty, with ρ continued linearly below the smallest residual."""
+    """½ Σ aᵢ ρ(sᵢ) + penalty."""
 
     problem: Problem[Theta]
-    loss: Loss
-    floor: float
+    loss: Floored
 
     def __call__(self, s: Array, theta: Theta) -> float:
         # Where this overflows the cost is not finite, and no such step is taken.
         with np.errstate(over="ignore", invalid="ignore"):
-            rho = self.loss.rho(np.maximum(s, self.floor))
-            rho -= self.loss.weight(self.floor) * np.maximum(self.floor - s, 0)
+            rho = self.loss.rho(s)
             return 0.5 * float(self.problem.sample_weight @ rho) + self.problem.penalty(theta)
 
     def state(self, theta: Theta, step: float) -> _State[Theta]:
         s = self.problem.squared_residuals(theta)
         return _State(theta, s, self(s, theta), step)
-
-    def weight(self, s: Array) -> Array:
-        return self.loss.weight(np.maximum(s, self.floor))
 
 
 def reweight(
@@ -132,6 +128,7 @@ def reweight(
     max_iter: int = 100,
     tol: float = 1e-10,
     as_printed: bool = False,
+    floored: Floored | None = None,
 ) -> Fit[Theta]:
     """Minimise ½ Σ aᵢ ρ(sᵢ) + penalty by reweighted least squares, from ``theta`` on.
 
@@ -149,10 +146,13 @@ def reweight(
     as_printed : bool
         Algorithm 1 to the letter: full steps, whatever they do to the cost, until the paper's
         J, which is 2 / (N sup ρ) times the cost, changes by less than ``tol``.
+    floored : Floored, optional
+        The loss with its floor, where a solver that came before has set it.
     """
     s = problem.squared_residuals(theta)
     a = problem.sample_weight
-    cost_of = _Cost(problem, loss, (_SMALLEST_RESIDUAL * mad(s, a, problem.dim)) ** 2)
+    floored = Floored.at(loss, s, a, problem.dim) if floored is None else floored
+    cost_of = _Cost(problem, floored)
     state = _State(theta, s, cost_of(s, theta), 1.0)
     if not math.isfinite(state.cost):
         raise ValueError(
@@ -166,7 +166,7 @@ def reweight(
         if not state.s.any():
             status = Status.EXACT
             break
-        w = cost_of.weight(state.s)
+        w = floored.weight(state.s)
         _check_weights(a * w, state.s, loss, problem.dim)
         target = problem.solve(w, state.theta)
         if as_printed:
@@ -189,10 +189,8 @@ def reweight(
         if settled:
             status = Status.CONVERGED
             break
-    message = status.value.format(
-        max_iter=max_iter, change=change / (abs(state.cost) or 1.0), tol=tol
-    )
-    return Fit(state.theta, loss, cost_of.weight(state.s), tuple(history), status, message)
+    message = status.sentence(max_iter, change / (abs(state.cost) or 1.0), tol)
+    return Fit(state.theta, loss, floored.weight(state.s), tuple(history), status, message)
 
 
 def anneal(problem: Problem[Theta], loss: Loss, theta: Theta) -> tuple[Loss, Theta]:
@@ -250,7 +248,7 @@ def _descend(
         if best is not None and not moved.cost < best.cost:
             return best
         if moved.cost <= state.cost:
-            if cost_of.loss.concave:
+            if cost_of.loss.loss.concave:
                 return moved
             best = moved
         step /= 2

@@ -1,15 +1,27 @@
 """Weighted ridge regression: min ½ Σ aᵢ wᵢ ‖tᵢ - hᵢβ‖² + ½ α ‖β‖², (23) of the paper."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
-from kmpe.rows import Rows
+from kmpe.rows import Block, Rows
 from kmpe.scale import Array
 
-__all__ = ["Ridge"]
+__all__ = ["Factor", "Ridge"]
+
+_EPS = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
+# Cholesky of a matrix of condition 1e12 still has four digits.
+_SHARP = 1e-6
+
+
+class RhoAndWeight(Protocol):
+    """What a fused pass asks of a loss."""
+
+    def rho_and_weight(self, s: Array, /) -> tuple[Array, Array]:
+        """Return ρ(s) and ρ'(s)."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +49,10 @@ class Ridge:
         Q, R = linalg.qr(H.T, mode="economic", check_finite=False)
         return cls(Rows.of(np.ascontiguousarray(R.T), rows.T, rows.a), alpha, Q)
 
+    def sample(self, size: int, rng: np.random.Generator) -> "Ridge":
+        """Return the problem on a sample of the rows, which stand for all of them."""
+        return replace(self, rows=self.rows.sample(size, rng))
+
     def coefficients(self, theta: Array) -> Array:
         """Return the β of a parameter of this problem."""
         return theta if self.basis is None else self.basis @ theta
@@ -59,14 +75,36 @@ class Ridge:
     def squared_residuals(self, beta: Array) -> Array:
         """Return ‖tᵢ - hᵢβ‖² of every row."""
         s = np.empty(len(self.rows))
-        for H, T, where in self.rows.blocks():
-            R = T - H @ beta
-            s[where] = np.einsum("ij,ij->i", R, R)
+
+        def fill(block: Block) -> None:
+            s[block.where] = _squared_norms(block.T - block.H @ beta)
+
+        self.rows.each(fill)
         return s
 
     def penalty(self, beta: Array) -> float:
         """Return ½ α ‖β‖²."""
         return 0.5 * self.alpha * float(np.vdot(beta, beta))
+
+    def cost_and_gradient(
+        self, beta: Array, loss: RhoAndWeight, w: Array | None = None
+    ) -> tuple[float, Array]:
+        """Return ½ Σ aᵢ ρ(sᵢ) + ½ α ‖β‖² and its gradient αβ - HᵀΛ(T - Hβ), in one pass.
+
+        The weight of every row is left in ``w`` on the way.
+        """
+
+        def term(block: Block) -> tuple[Array, Array]:
+            R = block.T - block.H @ beta
+            rho, weight = loss.rho_and_weight(_squared_norms(R))
+            if w is not None:
+                w[block.where] = weight
+            R *= (block.a * weight)[:, None]
+            return block.a @ rho, block.H.T @ R
+
+        with np.errstate(over="ignore"):
+            total, pull = self.rows.total(term)
+        return 0.5 * float(total) + self.penalty(beta), self.alpha * beta - pull
 
     def solve(self, w: Array, beta: Array) -> Array:
         """Return the minimiser of the problem weighted by ``w``, as a step from ``beta``.
@@ -74,7 +112,14 @@ class Ridge:
         β - B⁻¹∇ with B = HᵀΛH + αI equals (23) in exact arithmetic. In floating point the
         rounding of B then slows the iteration down but does not move where it ends.
         """
-        return self._minimum_norm(w) if self.alpha == 0 else beta + self._step(w, beta)
+        if self.alpha == 0:
+            return self._minimum_norm(w)
+        factor, descent = self.normal(w, beta)
+        return beta + factor.solve(descent)
+
+    def factor(self, w: Array) -> "Factor":
+        """Return the factor of HᵀΛH + αI."""
+        return self.normal(w, None)[0]
 
     def between(self, beta: Array, target: Array, step: float) -> Array:
         """Return the parameter that lies ``step`` of the way from ``beta`` to ``target``."""
@@ -85,38 +130,71 @@ class Ridge:
         size = max(float(np.linalg.norm(beta)), float(np.linalg.norm(other)))
         return float(np.linalg.norm(beta - other)) / size if size > 0 else 0.0
 
-    def _step(self, w: Array, beta: Array) -> Array:
-        gram = self.alpha * np.eye(self.rows.n_features)
-        descent = -self.alpha * beta
-        for H, T, where in self.rows.blocks():
-            aw = (self.rows.a[where] * w[where])[:, None]
-            scaled = np.sqrt(aw) * H
-            gram += scaled.T @ scaled
-            descent += H.T @ (aw * (T - H @ beta))
-        return _solve_positive(gram, descent)
+    def normal(self, w: Array, beta: Array | None) -> tuple["Factor", Array]:
+        """Return the factor of HᵀΛH + αI and, at ``beta``, HᵀΛ(T - Hβ) - αβ."""
+
+        def term(block: Block) -> tuple[Array, ...]:
+            aw = (block.a * w[block.where])[:, None]
+            scaled = np.sqrt(aw) * block.H
+            gram = scaled.T @ scaled
+            if beta is None:
+                return (gram,)
+            return gram, block.H.T @ (aw * (block.T - block.H @ beta))
+
+        gram, *descent = self.rows.total(term)
+        gram.flat[:: len(gram) + 1] += self.alpha
+        return Factor.of(gram), descent[0] - self.alpha * beta if beta is not None else gram
 
     def _minimum_norm(self, w: Array) -> Array:
-        # Not as a step: where the rank is lost in rounding, steps would add up to more norm.
-        root = np.sqrt(self.rows.a * w)[:, None]
-        H, T = self._whole
-        cutoff = max(H.shape) * float(np.finfo(np.float64).eps)
-        return np.asarray(linalg.lstsq(root * H, root * T, cond=cutoff, check_finite=False)[0])
+        """Return the minimiser of smallest norm, by the singular values of √Λ H.
 
-    @cached_property
-    def _whole(self) -> tuple[Array, Array]:
-        return np.concatenate([H for H, _, _ in self.rows.blocks()]), self.rows.T
+        The rows are first brought to a triangle, block by block, by orthogonal rotations: these
+        keep the singular values that a Gram matrix would lose. Not as a step: where the rank
+        is lost in rounding, steps would add up to more norm.
+        """
+        L = self.rows.n_features
+        triangle = np.empty((0, L + self.dim))
+        for H, T, a, where in self.rows.blocks():
+            root = np.sqrt(a * w[where])[:, None]
+            stack = np.concatenate([triangle, root * np.hstack([H, T])])
+            triangle = np.asarray(np.linalg.qr(stack, mode="r"))
+        cutoff = max(len(self.rows), L) * _EPS
+        H, T = triangle[:, :L], triangle[:, L:]
+        return np.asarray(linalg.lstsq(H, T, cond=cutoff, check_finite=False)[0])
 
 
-def _solve_positive(B: Array, g: Array) -> Array:
-    """Return B⁻¹g for B positive definite up to rounding.
+@dataclass(frozen=True)
+class Factor:
+    """The Cholesky factor of a positive definite B, and what had to be added to B to have one."""
 
-    A multiple of the identity is added when Cholesky finds B singular, tenfold until it does
-    not: the step gets shorter and stays a descent.
-    """
-    jitter = 0.0
-    while True:
-        try:
-            factor = linalg.cho_factor(B + jitter * np.eye(len(B)), check_finite=False)
-            return np.asarray(linalg.cho_solve(factor, g, check_finite=False))
-        except linalg.LinAlgError:
-            jitter = max(10 * jitter, float(np.finfo(np.float64).eps * np.trace(B)))
+    upper: Array
+    jitter: float
+
+    @classmethod
+    def of(cls, B: Array) -> "Factor":
+        """Factor B, positive definite up to rounding.
+
+        A multiple of the identity is added when Cholesky finds B singular, tenfold until it
+        does not: a step gets shorter and stays a descent.
+        """
+        jitter = 0.0
+        while True:
+            try:
+                upper = linalg.cholesky(B + jitter * np.eye(len(B)), check_finite=False)
+                return cls(upper, jitter)
+            except linalg.LinAlgError:
+                jitter = max(10 * jitter, _EPS * float(np.trace(B)), _TINY)
+
+    def solve(self, g: Array) -> Array:
+        """Return B⁻¹g."""
+        return np.asarray(linalg.cho_solve((self.upper, False), g, check_finite=False))
+
+    @property
+    def sharp(self) -> bool:
+        """Whether B is so far from singular that its rounding does no harm."""
+        diagonal = np.abs(np.diagonal(self.upper))
+        return self.jitter == 0 and bool(diagonal.min() > _SHARP * diagonal.max())
+
+
+def _squared_norms(R: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", R, R))
