@@ -119,7 +119,7 @@ class Ridge:
 
     def factor(self, w: Array) -> "Factor":
         """Return the factor of HᵀΛH + αI."""
-        return self.normal(w, None)[0]
+        return self.normal(w, self.zero)[0]
 
     def between(self, beta: Array, target: Array, step: float) -> Array:
         """Return the parameter that lies ``step`` of the way from ``beta`` to ``target``."""
@@ -130,20 +130,22 @@ class Ridge:
         size = max(float(np.linalg.norm(beta)), float(np.linalg.norm(other)))
         return float(np.linalg.norm(beta - other)) / size if size > 0 else 0.0
 
-    def normal(self, w: Array, beta: Array | None) -> tuple["Factor", Array]:
-        """Return the factor of HᵀΛH + αI and, at ``beta``, HᵀΛ(T - Hβ) - αβ."""
+    def normal(self, w: Array, beta: Array) -> tuple["Factor", Array]:
+        """Return the factor of HᵀΛH + αI, and the descent HᵀΛ(T - Hβ) - αβ."""
+        gram, pull = self.moments(w, beta)
+        gram.flat[:: len(gram) + 1] += self.alpha
+        return Factor.of(gram), pull - self.alpha * beta
 
-        def term(block: Block) -> tuple[Array, ...]:
+    def moments(self, w: Array, beta: Array) -> tuple[Array, Array]:
+        """Return HᵀΛH and HᵀΛ(T - Hβ)."""
+
+        def term(block: Block) -> tuple[Array, Array]:
             aw = (block.a * w[block.where])[:, None]
             scaled = np.sqrt(aw) * block.H
-            gram = scaled.T @ scaled
-            if beta is None:
-                return (gram,)
-            return gram, block.H.T @ (aw * (block.T - block.H @ beta))
+            return scaled.T @ scaled, block.H.T @ (aw * (block.T - block.H @ beta))
 
-        gram, *descent = self.rows.total(term)
-        gram.flat[:: len(gram) + 1] += self.alpha
-        return Factor.of(gram), descent[0] - self.alpha * beta if beta is not None else gram
+        gram, pull = self.rows.total(term)
+        return gram, pull
 
     def _minimum_norm(self, w: Array) -> Array:
         """Return the minimiser of smallest norm, by the singular values of √Λ H.
