@@ -15,8 +15,18 @@ __all__ = ["ACTIVATIONS", "Activation", "HiddenLayer"]
 Activation = str | Callable[[Array], Array]
 
 
+def _sigmoid(z: Array) -> Array:
+    if z.dtype != np.float32:
+        return np.asarray(expit(z, out=z))
+    # In single precision numpy's exp is vectorised: 3 ns a value against 7 ns.
+    with np.errstate(over="ignore"):
+        np.exp(np.negative(z, out=z), out=z)
+    z += 1
+    return np.reciprocal(z, out=z)
+
+
 def _hard_limit(z: Array) -> Array:
-    return np.heaviside(z, 1.0).astype(z.dtype, copy=False)
+    return np.heaviside(z, z.dtype.type(1), out=z)
 
 
 def _relu(z: Array) -> Array:
@@ -24,17 +34,19 @@ def _relu(z: Array) -> Array:
 
 
 def _fourier(z: Array) -> Array:
-    return np.asarray(np.sqrt(z.dtype.type(2)) * np.cos(z, out=z))
+    np.cos(z, out=z)
+    z *= np.sqrt(z.dtype.type(2))
+    return z
 
 
 def _rbf(distance2: Array) -> Array:
-    return np.exp(-distance2)
+    return np.exp(np.negative(distance2, out=distance2), out=distance2)
 
 
-#: What is applied to xW + b, by name. "rbf" gets b ‖x - w‖² instead.
+#: What is applied, in place, to xW + b, by name. "rbf" gets b ‖x - w‖² instead.
 ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
     {
-        "sigmoid": lambda z: np.asarray(expit(z, out=z)),
+        "sigmoid": _sigmoid,
         "tanh": lambda z: np.tanh(z, out=z),
         "relu": _relu,
         "sine": lambda z: np.sin(z, out=z),
@@ -76,11 +88,16 @@ class HiddenLayer:
 
     def __call__(self, X: Any) -> Array:
         """Return the features of the rows of X, dense or sparse."""
-        if callable(self.activation):
-            return np.asarray(self.activation(X @ self.W + self.b))
+        z = np.asarray(X @ self.W)
         if self.activation == "rbf":
             squares = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else (X * X).sum(axis=1)
-            distance2 = np.asarray(squares).reshape(-1, 1) - 2 * (X @ self.W)
-            distance2 += (self.W * self.W).sum(axis=0)
-            return ACTIVATIONS["rbf"](self.b * np.maximum(distance2, 0))
-        return ACTIVATIONS[self.activation](np.asarray(X @ self.W + self.b))
+            z *= -2
+            z += np.asarray(squares).reshape(-1, 1)
+            z += (self.W * self.W).sum(axis=0)
+            np.maximum(z, 0, out=z)
+            z *= self.b
+        else:
+            z += self.b
+        if callable(self.activation):
+            return np.asarray(self.activation(z))
+        return ACTIVATIONS[self.activation](z)
