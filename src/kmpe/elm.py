@@ -13,17 +13,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from kmpe.features import ACTIVATIONS, Activation, HiddenLayer
 from kmpe.fitting import INITS, fit_ridge
 from kmpe.losses import Correntropy, Loss
+from kmpe.machine import free_memory, team
 from kmpe.problems.ridge import Ridge
-from kmpe.rows import Rows
+from kmpe.reading import BlockReader, read, read_with_targets
+from kmpe.rows import Block, Rows
 from kmpe.scale import Array
+from kmpe.streaming import Stream
 
 __all__ = ["ELMClassifier", "ELMRegressor"]
 
+# What H may take of the memory that is free, and where X is out of core, at most.
+_SHARE_OF_MEMORY = 0.25
+_OUT_OF_CORE = 256 << 20
 # Squares of larger numbers, summed over the rows, overflow.
 _LARGEST = 1e150
 
@@ -33,6 +39,7 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
 
     coef_: Array
     hidden_layer_: HiddenLayer
+    _stream: Stream | None = None
 
     def __init__(
         self,
@@ -44,6 +51,8 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
         init: str = "robust",
         max_iter: int = 100,
         tol: float = 1e-8,
+        forgetting: float = 1.0,
+        memory_limit: float | None = None,
         random_state: Any = None,
     ) -> None:
         self.loss = loss
@@ -53,6 +62,8 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
+        self.forgetting = forgetting
+        self.memory_limit = memory_limit
         self.random_state = random_state
 
     def transform_hidden(self, X: Any) -> Array:
@@ -68,8 +79,9 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
         array of shape (n, n_hidden)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.hidden_layer_(X)
+        X = read(self, X, reset=False)
+        rows = self._rows(X, np.empty((X.shape[0], 0)), None).stored(X.dtype)
+        return np.asarray(rows.features(slice(None)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -79,38 +91,95 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Draw the hidden layer and fit the targets T of shape (n, q)."""
         self._check_parameters()
-        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
-            raise ValueError("every sample_weight is zero: at least one row must count")
-        a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        rng = check_random_state(self.random_state)
-        self.hidden_layer_ = HiddenLayer.draw(
-            X.shape[1], self.n_hidden, self.activation, rng, X.dtype
-        )
-        with np.errstate(over="ignore", invalid="ignore"):
-            H = self.hidden_layer_(X).astype(np.float64, copy=False)
-        _check_range(H, "the hidden layer", "scale X, or choose a bounded activation")
-        problem = Ridge.of(Rows.of(H, T, a), float(self.alpha))
-        fit = fit_ridge(
-            problem,
-            Correntropy() if self.loss is None else self.loss,
-            init=self.init,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            # Drawn after the layer, which is then the same with any solver.
-            seed=int(rng.randint(2**31 - 1)),
-        )
+        a = _check_weights(sample_weight, X)
+        rng = self._draw_layer(X)
+        with team():
+            rows = self._rows(X, T, a)
+            if len(T) * self.n_hidden * X.dtype.itemsize <= self._memory_limit(X):
+                rows = rows.stored(X.dtype)
+            problem = Ridge.of(rows, float(self.alpha))
+            fit = fit_ridge(
+                problem,
+                self._loss(),
+                init=self.init,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                # Drawn after the layer, which is then the same with any solver.
+                seed=int(rng.randint(2**31 - 1)),
+            )
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
-        coef = problem.coefficients(fit.theta).T.astype(X.dtype, copy=False)
-        self.coef_ = np.ascontiguousarray(coef)
+        self._keep_coef(problem.coefficients(fit.theta), X.dtype)
         self.loss_ = fit.loss
         self.weights_ = fit.weights
         self.n_iter_ = fit.n_iter
         self.history_ = np.array(fit.history)
         self.status_ = fit.message
+        self._stream = None
+
+    def _partial_fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
+        """Go on with the targets T of one more batch."""
+        self._check_parameters()
+        a = _check_weights(sample_weight, X)
+        stream = self._stream
+        if stream is None:
+            self._draw_layer(X)
+            stream = Stream(self._loss(), float(self.alpha), float(self.forgetting))
+        with team():
+            batch = self._rows(X, T, a).stored(np.float64)
+            stream, self.weights_ = stream.after(batch, max_iter=self.max_iter, tol=self.tol)
+        self._stream = stream
+        self._keep_coef(stream.theta, X.dtype)
+        self.loss_ = stream.resolved()
 
     def _output(self, X: Any) -> Array:
-        return self.transform_hidden(X) @ self.coef_.T
+        check_is_fitted(self)
+        X = read(self, X, reset=False)
+        coef = self.coef_.reshape(-1, self.n_hidden).T
+        Y = np.empty((X.shape[0], coef.shape[1]), np.result_type(X.dtype, coef.dtype))
+
+        def fill(block: Block) -> None:
+            Y[block.where] = block.H @ coef
+
+        self._rows(X, Y, None).each(fill)
+        return Y if self.coef_.ndim == 2 else Y[:, 0]
+
+    def _begins(self) -> bool:
+        return self._stream is None
+
+    def _rows(self, X: Any, T: Array, a: Array | None) -> Rows:
+        """Return the rows with features that are computed when they are asked for."""
+        layer = self.hidden_layer_
+
+        def features(where: Any) -> Array:
+            with np.errstate(over="ignore", invalid="ignore"):
+                H = layer(X[where])
+            _check_range(H, "the hidden layer", "scale X, or choose a bounded activation")
+            return H
+
+        a = np.broadcast_to(np.float64(1.0), len(T)) if a is None else a
+        return Rows(features, T, a, layer.W.shape[1])
+
+    def _draw_layer(self, X: Any) -> np.random.RandomState:
+        """Draw the hidden layer, and return what random numbers are left."""
+        rng: np.random.RandomState = check_random_state(self.random_state)
+        self.hidden_layer_ = HiddenLayer.draw(
+            X.shape[1], self.n_hidden, self.activation, rng, X.dtype
+        )
+        return rng
+
+    def _keep_coef(self, theta: Array, dtype: npt.DTypeLike) -> None:
+        self.coef_ = np.ascontiguousarray(theta.T.astype(dtype, copy=False))
+
+    def _loss(self) -> Loss:
+        return Correntropy() if self.loss is None else self.loss
+
+    def _memory_limit(self, X: Any) -> float:
+        if self.memory_limit is not None:
+            return self.memory_limit
+        # What is read from a file was too large for the memory: H will be as well.
+        most = _OUT_OF_CORE if isinstance(X, BlockReader) else np.inf
+        return min(_SHARE_OF_MEMORY * free_memory(), most)
 
     def _check_parameters(self) -> None:
         if not (self.loss is None or isinstance(self.loss, Loss)):
@@ -124,6 +193,11 @@ class _ELM(BaseEstimator):  # type: ignore[misc]
             value = getattr(self, name)
             if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
+        if not (isinstance(self.forgetting, numbers.Real) and 0 < float(self.forgetting) <= 1):
+            raise ValueError(f"forgetting={self.forgetting!r} must be above 0 and at most 1")
+        limit = self.memory_limit
+        if limit is not None and not (isinstance(limit, numbers.Real) and float(limit) >= 0):
+            raise ValueError(f"memory_limit={limit!r} must be None or a number of bytes")
         for name, least in (("alpha", "0 or above"), ("tol", "above 0")):
             value = getattr(self, name)
             valid = isinstance(value, numbers.Real) and 0 <= float(value) < np.inf
@@ -160,8 +234,15 @@ class ELMRegressor(RegressorMixin, _ELM):  # type: ignore[misc]
     tol : float, default=1e-8
         Stop when the cost changes by less than this share of itself, and the parameters by less
         than its square root.
+    forgetting : float, default=1
+        For `partial_fit`: what a batch still counts when the next one has come. 1 forgets
+        nothing; 0.99 remembers about a hundred batches.
+    memory_limit : float, optional
+        The number of bytes that the hidden layer's output H may take. A larger H is computed
+        anew, block by block, in every pass. By default a quarter of the memory that is free,
+        and at most 256 MB where X is read from a file.
     random_state : int, RandomState or None
-        Seed of the hidden layer.
+        Seed of the hidden layer and of the samples of rows.
 
     Attributes
     ----------
@@ -198,8 +279,9 @@ class ELMRegressor(RegressorMixin, _ELM):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n, d)
-            Inputs.
+        X : array, data frame, sparse matrix or memory map of shape (n, d)
+            Inputs. A memory map, or anything else with a shape and row slices (HDF5, zarr), is
+            read block by block and never copied as a whole.
         y : array of shape (n,) or (n, q)
             Targets.
         sample_weight : array of shape (n,), optional
@@ -209,19 +291,31 @@ class ELMRegressor(RegressorMixin, _ELM):  # type: ignore[misc]
         -------
         self
         """
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            multi_output=True,
-            y_numeric=True,
-        )
-        T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        _check_range(T, "y", "rescale y")
-        self._fit(X, T, sample_weight)
-        if np.ndim(y) == 1:
+        X, y = read_with_targets(self, X, y, numeric=True, reset=True)
+        self._fit(X, _targets(y), sample_weight)
+        if y.ndim == 1:
+            self.coef_ = self.coef_[0]
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Go on with one more batch of a stream.
+
+        Each batch is weighed by the model that stands, with σ the median over the last
+        batches: a batch of outliers leaves no trace. ``weights_`` are those of this batch. The
+        first call, also after `fit`, begins a stream.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; the batch must fit in memory.
+
+        Returns
+        -------
+        self
+        """
+        X, y = read_with_targets(self, X, y, numeric=True, reset=self._begins())
+        self._partial_fit(X, _targets(y), sample_weight)
+        if y.ndim == 1:
             self.coef_ = self.coef_[0]
         return self
 
@@ -253,7 +347,7 @@ class ELMClassifier(ClassifierMixin, _ELM):  # type: ignore[misc]
 
     Parameters
     ----------
-    loss, n_hidden, activation, alpha, init, max_iter, tol, random_state
+    loss, n_hidden, activation, alpha, init, max_iter, tol, forgetting, memory_limit, random_state
         As in `ELMRegressor`.
 
     Attributes
@@ -293,13 +387,50 @@ class ELMClassifier(ClassifierMixin, _ELM):  # type: ignore[misc]
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = read_with_targets(self, X, y, numeric=False, reset=True)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
             raise ValueError(f"y has one class only, {only!r}: a classifier needs two or more")
         self._fit(X, np.eye(len(self.classes_))[codes], sample_weight)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Go on with one more batch of a stream, as `ELMRegressor.partial_fit` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; the batch must fit in memory.
+        classes : array of shape (n_classes,), optional
+            All labels that will ever come. The first batch needs them, unless it has them all.
+
+        Returns
+        -------
+        self
+        """
+        begins = self._begins()
+        X, y = read_with_targets(self, X, y, numeric=False, reset=begins)
+        check_classification_targets(y)
+        if begins:
+            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            raise ValueError(f"classes={classes!r} are not those of the first batch")
+        strange = np.setdiff1d(y, self.classes_).tolist()
+        if strange:
+            raise ValueError(
+                f"y has the label {strange[0]!r}, which is not among the classes: "
+                "name them all in the first partial_fit(X, y, classes=...)"
+            )
+        codes = np.searchsorted(self.classes_, y)
+        self._partial_fit(X, np.eye(len(self.classes_))[codes], sample_weight)
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -362,9 +493,24 @@ def _nearest_probabilities(scores: Array) -> Array:
     return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
+def _targets(y: npt.NDArray[Any]) -> Array:
+    T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    _check_range(T, "y", "rescale y")
+    return T
+
+
+def _check_weights(sample_weight: npt.ArrayLike | None, X: Any) -> Array | None:
+    if sample_weight is None:
+        return None
+    if not np.any(np.asarray(sample_weight)):
+        raise ValueError("every sample_weight is zero: at least one row must count")
+    a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return np.asarray(a)
+
+
 def _check_range(values: Array, what: str, advice: str) -> None:
     """Refuse values whose squares overflow."""
-    largest = float(np.max(np.abs(values), initial=0.0))
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if not largest <= _LARGEST:
         raise ValueError(
             f"{what} has values as large as {largest:.3g}, too large to square: {advice}"
