@@ -1,17 +1,21 @@
 """Robust learning with the kernel mean p-power error loss."""
 
-from kmpe.elm import ELMClassifier, ELMRegressor
-from kmpe.losses import (
-    KMPE,
-    MPE,
-    Cauchy,
-    Correntropy,
-    Huber,
-    Loss,
-    RiskSensitive,
-    Squared,
-    Tukey,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kmpe.elm import ELMClassifier, ELMRegressor
+    from kmpe.losses import (
+        KMPE,
+        MPE,
+        Cauchy,
+        Correntropy,
+        Huber,
+        Loss,
+        RiskSensitive,
+        Squared,
+        Tukey,
+    )
 
 __version__ = "0.1.0"
 
@@ -28,3 +32,22 @@ __all__ = [
     "Squared",
     "Tukey",
 ]
+
+# A module is imported when one of its names is first asked for: who wants a loss does not wait
+# for the estimators. Names without a home here are losses.
+_HOMES = {"ELMClassifier": "kmpe.elm", "ELMRegressor": "kmpe.elm"}
+_MODULES = ("datasets", "elm", "losses", "metrics")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"kmpe.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES.get(name, "kmpe.losses")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
