@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The tests run one process per core; one BLAS thread each keeps them from fighting.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: test check format clean
+.PHONY: test check format bench clean
 
 test: .venv/ready  ## the tests
 	$(BIN)/pytest -n auto
@@ -23,6 +23,13 @@ format: .venv/ready  ## rewrite the files as the linter wants them
 .venv/ready: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+bench: .venv/bench  ## every comparison in speed and memory; tables and plots in out/bench
+	OPENBLAS_NUM_THREADS=$(shell nproc) $(BIN)/python -m benchmarks
+
+.venv/bench: .venv/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
 
 clean:  ## remove what the targets made

@@ -4,9 +4,7 @@ Every estimator on features comes here; which solver runs is decided here and no
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import repeat
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from kmpe.losses import Loss
 from kmpe.machine import team
 from kmpe.objective import Floored
 from kmpe.problems.ridge import Factor, Ridge
+from kmpe.sampling import Samples
 from kmpe.scale import Array
 from kmpe.solve import Fit, Status, anneal, resolve, reweight
 
@@ -22,22 +21,25 @@ __all__ = ["INITS", "fit_ridge"]
 
 INITS = ("robust", "ridge", "zero")
 
-# Rows per feature in the sample on which the fit starts: the fit on it then has a cost within
-# a tenth of the best.
-_START = 12
 # From this many rows per feature on the accelerated solver is the faster one
 # (benchmarks/crossover.py).
 _ACCELERATE = 24
+# Rows per feature in the sample on which the fit starts: the fit on it then has a cost within
+# a tenth of the best.
+_START = 12
 # The factor comes from a tenth of the rows, which costs a tenth of least squares, but from no
 # more rows per feature than this: each step then gains two digits.
 _SHARE = 10
 _ENOUGH = 200
 _SAMPLE_BYTES = 256 << 20
-# Where reweighting ends a fit its steps are short, and say less of what is left to gain.
-_TAIL = 0.1
 # A poor sample is followed by one that is so many times larger.
 _GROWTH = 4
-
+# Rows for σ: the median residual of so many is known to 1%.
+_SCALE = 20_000
+_SETTLED = 0.01
+_MAX_SETTLING = 10
+# Where reweighting ends a fit its steps are short, and say less of what is left to gain.
+_TAIL = 0.1
 
 _STATUS = {
     Outcome.CONVERGED: Status.CONVERGED,
@@ -91,8 +93,7 @@ def fit_ridge(
             return _fit_quadratic(problem, loss, max_iter, tol)
         n = int(np.count_nonzero(problem.sample_weight))
         if n >= _ACCELERATE * problem.rows.n_features:
-            draws = _draw(problem, n, seed)
-            fit = _fit_sampled(problem, loss, init, theta, draws, max_iter, tol)
+            fit = _fit_sampled(Samples.of(problem, seed), loss, init, theta, max_iter, tol)
             if fit is not None:
                 return fit
         if theta is None:
@@ -121,39 +122,31 @@ def _fit_quadratic(problem: Ridge, loss: Loss, max_iter: int, tol: float) -> Fit
     start = evaluate(factor.solve(descent))
     T = problem.rows.T
     at_zero = 0.5 * float(problem.sample_weight @ np.einsum("ij,ij->i", T, T))
-    return _finish(evaluate, start, factor, (at_zero,), repeat(problem), max_iter, tol)
+    return _finish(evaluate, start, factor, (at_zero,), Samples.of(problem, 0), max_iter, tol)
 
 
 def _fit_sampled(
-    problem: Ridge,
-    loss: Loss,
-    init: str,
-    theta: Array | None,
-    draws: Iterator[Ridge],
-    max_iter: int,
-    tol: float,
+    samples: Samples, loss: Loss, init: str, theta: Array | None, max_iter: int, tol: float
 ) -> Fit[Array] | None:
     """Fit on a small sample, then on a larger one, then on all rows; None where that fails."""
-    small, middle = next(draws), next(draws)
+    problem = samples.problem
+    L = problem.rows.n_features
+    size = min(samples.n // _SHARE, _ENOUGH * L, _SAMPLE_BYTES // (8 * L))
+    middle = samples.draw(max(size, _START * L))
     if theta is None:
+        small = samples.draw(_START * L)
         start_loss, theta = _start(small, loss, init)
-        theta = _refine(small, middle, start_loss, theta)
-    resolved = resolve(middle, loss, theta)
-    if resolved is not loss:
-        # The sample's own fit makes its residuals smaller than those of all rows will be.
-        L = problem.rows.n_features
-        shrinkage = (1 - L / len(middle.rows)) / (1 - L / len(problem.rows))
-        loss = resolved.at(resolved.scale / math.sqrt(shrinkage))
-    s = middle.squared_residuals(theta)
-    floored = Floored.at(loss, s, middle.sample_weight, problem.dim)
-    factor = middle.factor(floored.curvature(s, problem.dim))
+        theta = _refine(middle, resolve(small, start_loss, theta), theta, small)
+    wide = middle if len(middle.rows) >= _SCALE else samples.draw(_SCALE)
+    loss, theta = _settle(wide, loss, theta, middle)
+    floored, factor = _factor(middle, loss, theta)
     evaluate = _Pass(problem, floored, np.empty(len(problem.rows)))
     start = evaluate(theta)
-    if not (floored.weight(s).any() and math.isfinite(start.cost)):
+    if not (evaluate.w.any() and math.isfinite(start.cost)):
         return None
     if problem.alpha == 0 and not factor.sharp:
         return None
-    return _finish(evaluate, start, factor, (), draws, max_iter, tol)
+    return _finish(evaluate, start, factor, (), samples, max_iter, tol)
 
 
 def _finish(
@@ -161,16 +154,18 @@ def _finish(
     start: Point,
     factor: Factor,
     costs: tuple[float, ...],
-    draws: Iterator[Ridge],
+    samples: Samples,
     max_iter: int,
     tol: float,
 ) -> Fit[Array]:
     """Descend on all rows; with a larger sample, and at last all rows, where that is slow."""
     descent = descend(evaluate, start, factor, max_iter=max_iter, tol=tol)
     costs += descent.history
+    size = _START * evaluate.problem.rows.n_features
     while descent.outcome is Outcome.SLOW:
         theta = descent.point.theta
-        sample = next(draws)
+        size *= _GROWTH
+        sample = samples.draw(size)
         s = sample.squared_residuals(theta)
         factor = sample.factor(evaluate.loss.curvature(s, sample.dim))
         left = max_iter + 1 - len(costs)
@@ -195,31 +190,39 @@ def _finish_slowly(
     return replace(rest, history=costs + rest.history[1:], message=message)
 
 
-def _refine(small: Ridge, middle: Ridge, loss: Loss, theta: Array) -> Array:
-    """Return the fit on the larger sample, as far as that sample can tell."""
-    loss = resolve(small, loss, theta)
-    s = small.squared_residuals(theta)
-    floored = Floored.at(loss, s, small.sample_weight, small.dim)
-    evaluate = _Pass(middle, floored, np.empty(len(middle.rows)))
-    factor = small.factor(floored.curvature(s, small.dim))
-    tol = middle.rows.n_features / len(middle.rows)
+def _factor(sample: Ridge, loss: Loss, theta: Array) -> tuple[Floored, Factor]:
+    """Return the loss with its floor, and the factor of the Hessian on the sample."""
+    s = sample.squared_residuals(theta)
+    floored = Floored.at(loss, s, sample.sample_weight, sample.dim)
+    return floored, sample.factor(floored.curvature(s, sample.dim))
+
+
+def _refine(problem: Ridge, loss: Loss, theta: Array, sample: Ridge) -> Array:
+    """Return the fit of a sample, as far as its rows can tell, by the factor of a smaller one."""
+    floored, factor = _factor(sample, loss, theta)
+    evaluate = _Pass(problem, floored, np.empty(len(problem.rows)))
+    tol = problem.rows.n_features / len(problem.rows)
     return descend(evaluate, evaluate(theta), factor, max_iter=30, tol=tol).point.theta
+
+
+def _settle(wide: Ridge, loss: Loss, theta: Array, sample: Ridge) -> tuple[Loss, Array]:
+    """Return the loss with its σ a number, asking a rule until its answer settles.
+
+    The fit of a sample makes its residuals smaller than those of all rows will be; n / (n - L)
+    makes up for it.
+    """
+    freedom = math.sqrt(1 - wide.rows.n_features / len(wide.rows))
+    resolved = resolve(wide, loss, theta)
+    for _ in range(_MAX_SETTLING if resolved is not loss else 0):
+        last = resolved
+        theta = _refine(wide, resolved.at(resolved.scale / freedom), theta, sample)
+        resolved = resolve(wide, loss, theta)
+        if abs(resolved.scale - last.scale) <= _SETTLED * resolved.scale:
+            break
+    return (loss if resolved is loss else resolved.at(resolved.scale / freedom)), theta
 
 
 def _start(problem: Ridge, loss: Loss, init: str) -> tuple[Loss, Array]:
     """Return the loss, its σ a number if ``init`` is "robust", and where to start."""
     ridge = problem.solve(np.ones(len(problem.rows)), problem.zero)
     return anneal(problem, loss, ridge) if init == "robust" else (loss, ridge)
-
-
-def _draw(problem: Ridge, n: int, seed: int) -> Iterator[Ridge]:
-    """Yield the problem on samples: one to start on, one for the factor, larger ones, all."""
-    rng, L = np.random.default_rng(seed), problem.rows.n_features
-    start = _START * L
-    size = max(start, min(n // _SHARE, _ENOUGH * L, _SAMPLE_BYTES // (8 * L)))
-    yield problem.sample(start, rng)
-    while size <= n // 2:
-        yield problem.sample(size, rng)
-        size *= _GROWTH
-    while True:
-        yield problem

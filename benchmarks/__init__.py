@@ -1,0 +1,1 @@
+"""Comparisons in speed, memory and accuracy: `make bench`, or python -m benchmarks NAME."""

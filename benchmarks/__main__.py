@@ -1,0 +1,33 @@
+"""Run the comparisons: python -m benchmarks [NAME ...]; all of them without a name.
+
+Tables are printed; tables, JSON and plots are left in out/bench. Ends with 1 if a promise is
+not kept.
+"""
+
+import argparse
+import importlib
+import sys
+
+from benchmarks.measure import OUT, write
+
+NAMES = ("ridge", "elm", "small", "stream", "growth", "crossover", "out_of_core", "peers")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=", ".join(NAMES))
+    names = parser.parse_args().names
+    unknown = set(names) - set(NAMES)
+    if unknown:
+        parser.error(f"{sorted(unknown)[0]!r} is none of {', '.join(NAMES)}")
+    kept = True
+    for name in names:
+        lines = importlib.import_module(f"benchmarks.{name}").run()
+        print(write(name, lines), flush=True)
+        kept &= all(line.met is not False for line in lines)
+    print(f"tables, JSON and plots are in {OUT}")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

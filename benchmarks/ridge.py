@@ -1,0 +1,87 @@
+"""A robust fit over a ridge fit, on the same hidden matrix H."""
+
+import numpy as np
+from sklearn.linear_model import Ridge
+
+from benchmarks.measure import Line, bounded, compared, interleave
+from benchmarks.problems import hidden, inputs
+from kmpe import KMPE, fitting
+from kmpe.problems.ridge import Ridge as RidgeProblem
+from kmpe.rows import Rows
+from kmpe.solve import reweight
+
+ALPHA = 1e-3
+SIGMA = 0.5
+SETTINGS = [
+    (200_000, 500, np.float64, 1.0, 5),
+    (50_000, 300, np.float64, 2.0, 9),
+    (1_000_000, 300, np.float32, 0.7, 3),
+]
+
+
+def problem_of(H, y):
+    return RidgeProblem.of(Rows.of(H, np.asarray(y, np.float64)[:, None]), ALPHA)
+
+
+def speed(n, n_hidden, dtype, most, rounds) -> list[Line]:
+    X, y = inputs(n, dtype=dtype)
+    H = hidden(X, n_hidden)
+    del X
+    problem = problem_of(H, y)
+
+    def ridge(intercept):
+        return lambda: Ridge(alpha=ALPHA, solver="cholesky", fit_intercept=intercept).fit(H, y)
+
+    candidates = {
+        "kmpe": lambda: fitting.fit_ridge(problem, KMPE(p=2, sigma=SIGMA)),
+        "ridge": ridge(True),
+        "ridge without intercept": ridge(False),
+    }
+    timings = interleave(candidates, rounds)
+    fit = timings["kmpe"].value
+    setting = f"N = {n}, L = {n_hidden}, {np.dtype(dtype).name}"
+    detail = {"steps": fit.n_iter, "cost": f"{fit.history[-1]:.8g}", "status": fit.status.name}
+    return [
+        compared(f"robust over Ridge: {setting}", timings, "kmpe", "ridge", most, **detail),
+        compared(
+            f"the same, Ridge without intercept: {setting}",
+            timings,
+            "kmpe",
+            "ridge without intercept",
+            most,
+            **detail,
+        ),
+    ]
+
+
+def agreement(n=50_000, n_hidden=150) -> list[Line]:
+    """Compare the final cost with that of the fixed point, run until it no longer moves."""
+    X, y = inputs(n)
+    problem = problem_of(hidden(X, n_hidden), y)
+    lines = []
+    for p in (1.5, 2.0, 4.0):
+        loss = KMPE(p=p, sigma=SIGMA)
+        fast = fitting.fit_ridge(problem, loss)
+        slow = fixed_point(problem, loss)
+        above = fast.history[-1] / slow.history[-1] - 1
+        detail = {
+            "steps": fast.n_iter,
+            "steps of the fixed point": slow.n_iter,
+            "cost": f"{fast.history[-1]:.10g}",
+        }
+        what = f"cost above the fixed point's: p = {p:g}, N = {n}, L = {n_hidden}"
+        lines.append(bounded(what, above, "", 1e-8, **detail))
+    return lines
+
+
+def fixed_point(problem, loss, max_iter=1000, tol=1e-14):
+    """Reweight all rows from an annealed start until the cost no longer moves."""
+    loss, theta = fitting._start(problem, loss, "robust")
+    return reweight(problem, loss, theta, max_iter=max_iter, tol=tol)
+
+
+def run() -> list[Line]:
+    lines = agreement()
+    for setting in SETTINGS:
+        lines += speed(*setting)
+    return lines
