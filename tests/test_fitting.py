@@ -87,7 +87,7 @@ def test_cost_never_rises(loss):
 def test_weights_belong_to_the_solution(loss):
     fit = fit_ridge(problem(), loss)
     s = problem().squared_residuals(fit.theta)
-    np.testing.assert_allclose(fit.weights, fit.loss.weight(s), rtol=1e-10)
+    np.testing.assert_allclose(fit.weights, fit.loss.weight(s), rtol=1e-10, atol=1e-14)
 
 
 def test_least_squares_takes_one_factor_of_all_rows(monkeypatch):

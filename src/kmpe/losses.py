@@ -94,6 +94,9 @@ class Loss(ABC):
     @abstractmethod
     def _curvature(self, t: Array) -> Array: ...
 
+    def _rho_and_weight(self, t: Array) -> tuple[Array, Array]:
+        return self._rho(t), self._weight(t)
+
     # -- what follows from it --------------------------------------------------------------
 
     @property
@@ -113,22 +116,21 @@ class Loss(ABC):
     def rho(self, s: npt.ArrayLike) -> Array:
         """Return ρ(s)."""
         t, scale2 = self._unit(s)
-        low, high = self._linear_outside
         with np.errstate(over="ignore", under="ignore"):
-            value = self._rho(np.clip(t, low, high))
-            # Past either end the tangent goes on; the shift at the lower one holds ρ(0) = 0.
-            if low > 0:
-                end = np.array(low)
-                value = value - (self._rho(end) - self._weight(end) * np.minimum(t, low))
-            if high < math.inf:
-                value = value + self._weight(np.array(high)) * np.maximum(t - high, 0.0)
-            return np.asarray(scale2 * value)
+            return np.asarray(scale2 * self._continued(self._rho(self._inside(t)), t))
+
+    def rho_and_weight(self, s: npt.ArrayLike) -> tuple[Array, Array]:
+        """Return ρ(s) and ρ'(s); the weight has no digits left below 1e-16."""
+        t, scale2 = self._unit(s)
+        with np.errstate(over="ignore", under="ignore"):
+            rho, weight = self._rho_and_weight(self._inside(t))
+            return np.asarray(scale2 * self._continued(rho, t)), weight
 
     def weight(self, s: npt.ArrayLike) -> Array:
         """Return ρ'(s), the weight of a sample: φ of (23) and Λ of (27)."""
         t, _ = self._unit(s)
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(self._weight(np.clip(t, *self._linear_outside)))
+            return np.asarray(self._weight(self._inside(t)))
 
     def curvature(self, s: npt.ArrayLike) -> Array:
         """Return ρ''(s)."""
@@ -152,6 +154,20 @@ class Loss(ABC):
             bend = 2 * s * self.curvature(s)
         # Where s overflows, a curvature of 0 still means that ψ' is the weight.
         return np.asarray(self.weight(s) + np.where(np.isnan(bend), 0.0, bend))
+
+    def _inside(self, t: Array) -> Array:
+        low, high = self._linear_outside
+        return np.clip(t, low, high) if low > 0 or high < math.inf else t
+
+    def _continued(self, value: Array, t: Array) -> Array:
+        """Return ρ₁ at t from its value at t clipped: past either end the tangent goes on."""
+        low, high = self._linear_outside
+        if low > 0:  # the shift holds ρ(0) = 0
+            end = np.array(low)
+            value = value - (self._rho(end) - self._weight(end) * np.minimum(t, low))
+        if high < math.inf:
+            value = value + self._weight(np.array(high)) * np.maximum(t - high, 0.0)
+        return value
 
     def _unit(self, s: npt.ArrayLike) -> tuple[Array, float]:
         scale2 = self.scale**2
@@ -467,6 +483,12 @@ class KMPE(Loss):
 
     def _weight(self, t: Array) -> Array:
         return np.asarray(kernel_gap(t) ** (self.p / 2 - 1) * np.exp(-t / 2))
+
+    def _rho_and_weight(self, t: Array) -> tuple[Array, Array]:
+        # One exponential and one power instead of three and two: half of the time.
+        q = kernel_gap(t)
+        power = q ** (self.p / 2 - 1)
+        return np.asarray(4 / self.p * power * q), np.asarray(power * (1 - q))
 
     def _curvature(self, t: Array) -> Array:
         kernel = np.exp(-t / 2)

@@ -42,7 +42,9 @@ class Floored:
 
     def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
         """Return ρ(s) and ρ'(s)."""
-        return self.rho(s), self.weight(s)
+        rho, w = self.loss.rho_and_weight(np.maximum(s, self.floor))
+        rho -= self._slope * np.maximum(self.floor - s, 0)
+        return rho, w
 
     def weight(self, s: Array) -> Array:
         """Return ρ'(s)."""

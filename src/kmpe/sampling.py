@@ -15,6 +15,9 @@ __all__ = ["Samples"]
 # that is zero but for a few rows, such as a rare category. The rows that have it would look
 # like outliers to a fit of the sample.
 _MISSED = 0.3
+# A column with so many different values in the sample is not a rare one; only for others is it
+# worth a pass over all rows to know.
+_FEW = 20
 _GROWTH = 4
 
 
@@ -46,7 +49,7 @@ class Samples:
         """Draw ``size`` rows, or more if a feature is missing from these, or all of them."""
         while size <= self.n // 2:
             sample = self.problem.sample(size, self.rng)
-            if np.all(_energy(sample) >= _MISSED * self._energy):
+            if not _is_suspect(sample) or np.all(_energy(sample) >= _MISSED * self._energy):
                 return sample
             size *= _GROWTH
         return self.problem
@@ -54,6 +57,14 @@ class Samples:
     @cached_property
     def _energy(self) -> Array:
         return _energy(self.problem)
+
+
+def _is_suspect(sample: Ridge) -> bool:
+    """Return whether a feature has one value on nearly all rows of the sample."""
+    H = sample.rows.features(slice(None))
+    # A rare value is hardly that of both rows.
+    changes = [np.count_nonzero(row != H, axis=0).min() for row in (H[0], H[len(H) // 2])]
+    return bool(min(changes) < _FEW)
 
 
 def _energy(problem: Ridge) -> Array:
