@@ -14,9 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.measure import Line, bounded
+from benchmarks.measure import OUT, Line, bounded
 
 GIGABYTE = 1e9
+DIMS = (1000, 100)
 
 
 def write_inputs(folder: Path, n: int, d: int) -> None:
@@ -68,10 +69,11 @@ def fit(folder: Path, n_hidden: int) -> None:
 def run(gigabytes: float = 8.0, n_hidden: int = 200) -> list[Line]:
     if not Path("/proc/self/status").exists():
         return [Line("out of core: anonymous memory is read from /proc, which is not here", 0, "")]
+    OUT.mkdir(parents=True, exist_ok=True)
     lines = []
-    for d in (100, 20):
+    for d in DIMS:
         n = int(gigabytes * GIGABYTE / (8 * d))
-        with tempfile.TemporaryDirectory(dir=".") as folder:
+        with tempfile.TemporaryDirectory(dir=OUT) as folder:
             write_inputs(Path(folder), n, d)
             command = [sys.executable, "-m", "benchmarks.out_of_core", folder, str(n_hidden)]
             output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
