@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from kmpe import KMPE, MPE, Cauchy, Correntropy, Huber, Loss, RiskSensitive, Squared, Tukey
+from kmpe import KMPE, MPE, Cauchy, Correntropy, Huber, Loss, RiskSensitive, Squared, Trimmed, Tukey
 from kmpe.metrics import kmpe_loss
 
 SHAPES = [
@@ -18,6 +18,7 @@ SHAPES = [
     Huber(sigma=1),
     Cauchy(sigma=1),
     Tukey(sigma=1),
+    Trimmed(sigma=1),
     RiskSensitive(sigma=1),
     Correntropy(sigma=1),
     *(KMPE(p=p, sigma=1) for p in (0.5, 1, 1.5, 2, 2.5, 3, 4, 10, 12)),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         Loss,
         RiskSensitive,
         Squared,
+        Trimmed,
         Tukey,
     )
 
@@ -30,6 +31,7 @@ __all__ = [
     "Loss",
     "RiskSensitive",
     "Squared",
+    "Trimmed",
     "Tukey",
 ]
 

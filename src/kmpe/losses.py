@@ -28,6 +28,7 @@ __all__ = [
     "Loss",
     "RiskSensitive",
     "Squared",
+    "Trimmed",
     "Tukey",
     "kernel_gap",
 ]
@@ -369,6 +370,46 @@ class Tukey(Loss):
 
     def _curvature(self, t: Array) -> Array:
         return np.asarray(-2 * (1 - np.minimum(t, 1)))
+
+
+@dataclass(frozen=True)
+class Trimmed(Loss):
+    """Least squares for all but outliers: full weight up to t = s / σ² = 0.97, none past 1.
+
+    Between both the weight falls on a line. Rows that fit better than most do not
+    count for more, as they do with the other losses: for PCA with many columns, where the
+    squared residual norms differ by a few percent, that keeps single rows from pulling the
+    subspace through themselves.
+
+    Examples
+    --------
+    >>> Trimmed(sigma=1).weight([0.0, 0.97, 0.985, 1.0]).round(2)
+    array([1. , 1. , 0.5, 0. ])
+    """
+
+    sigma: float | str = "cutoff"
+    efficient = 2.81
+    concave = True
+    convex = False
+
+    _edge: ClassVar[float] = 0.97
+
+    @property
+    def sup(self) -> float:
+        return self.scale**2 * (1 + self._edge) / 2
+
+    def _fall(self, t: Array) -> Array:
+        return np.asarray((np.clip(t, self._edge, 1) - self._edge) / (1 - self._edge))
+
+    def _rho(self, t: Array) -> Array:
+        u = self._fall(t)
+        return np.asarray(np.minimum(t, self._edge) + (1 - self._edge) * u * (1 - u / 2))
+
+    def _weight(self, t: Array) -> Array:
+        return 1 - self._fall(t)
+
+    def _curvature(self, t: Array) -> Array:
+        return np.where((t < self._edge) | (t > 1), 0.0, -1 / (1 - self._edge))
 
 
 @dataclass(frozen=True)
