@@ -7,15 +7,15 @@ problem they weigh; it returns a record and leaves no state behind.
 import math
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from kmpe.losses import Loss
 from kmpe.objective import Floored
-from kmpe.scale import Array, mad
+from kmpe.scale import ONCE, Array, cutoff, mad
 
-__all__ = ["Fit", "Problem", "Status", "anneal", "resolve", "reweight"]
+__all__ = ["Fit", "Problem", "Settled", "Status", "anneal", "resolve", "reweight", "settle"]
 
 Theta = TypeVar("Theta")
 
@@ -25,6 +25,10 @@ _MAX_ANNEALING_STEPS = 100
 # A rule's σ has settled when it repeats itself to this accuracy.
 _SETTLED = 0.01
 _MAX_HALVINGS = 40
+# How far outliers may inflate a rule's σ. The interquartile range of Silverman's rule has no
+# bound once a quarter of the rows are outliers.
+_MOST_INFLATED = 2.0
+_FAR_OUT = 5.0
 
 
 class Problem(Protocol[Theta]):
@@ -85,6 +89,7 @@ class Fit(Generic[Theta]):
     history: tuple[float, ...] = field(repr=False)
     status: Status
     message: str
+    s: Array = field(default_factory=lambda: np.zeros(0), repr=False)
 
     @property
     def n_iter(self) -> int:
@@ -129,6 +134,8 @@ def reweight(
     tol: float = 1e-10,
     as_printed: bool = False,
     floored: Floored | None = None,
+    until: Literal["cost", "parameters"] = "cost",
+    s: Array | None = None,
 ) -> Fit[Theta]:
     """Minimise ½ Σ aᵢ ρ(sᵢ) + penalty by reweighted least squares, from ``theta`` on.
 
@@ -144,12 +151,17 @@ def reweight(
     tol : float
         Relative change of the cost at which to stop.
     as_printed : bool
-        Algorithm 1 to the letter: full steps, whatever they do to the cost, until the paper's
-        J, which is 2 / (N sup ρ) times the cost, changes by less than ``tol``.
+        The paper's algorithms to the letter: full steps, whatever they do to the cost.
+    until : {"cost", "parameters"}
+        What ends an iteration as printed when it changes by less than ``tol``: the paper's J,
+        which is 2 / (N sup ρ) times the cost (Algorithm 1), or the parameters (Algorithm 2).
     floored : Floored, optional
         The loss with its floor, where a solver that came before has set it.
+    s : array, optional
+        The squared residuals of ``theta``, where they are known already.
     """
-    s = problem.squared_residuals(theta)
+    if s is None:
+        s = problem.squared_residuals(theta)
     a = problem.sample_weight
     floored = Floored.at(loss, s, a, problem.dim) if floored is None else floored
     cost_of = _Cost(problem, floored)
@@ -179,8 +191,10 @@ def reweight(
             moved = descent
         history.append(moved.cost)
         change = abs(state.cost - moved.cost)
-        if as_printed:
+        if as_printed and until == "cost":
             settled = J * change < tol
+        elif as_printed:
+            settled = problem.change(state.theta, moved.theta) <= tol
         else:
             # A step that was cut short says little: the whole of it must be small.
             far = problem.change(state.theta, target) > math.sqrt(tol)
@@ -190,7 +204,8 @@ def reweight(
             status = Status.CONVERGED
             break
     message = status.sentence(max_iter, change / (abs(state.cost) or 1.0), tol)
-    return Fit(state.theta, loss, floored.weight(state.s), tuple(history), status, message)
+    w = floored.weight(state.s)
+    return Fit(state.theta, loss, w, tuple(history), status, message, state.s)
 
 
 def anneal(problem: Problem[Theta], loss: Loss, theta: Theta) -> tuple[Loss, Theta]:
@@ -218,16 +233,69 @@ def anneal(problem: Problem[Theta], loss: Loss, theta: Theta) -> tuple[Loss, The
     return resolve(problem, loss, theta), theta
 
 
+@dataclass(frozen=True)
+class Settled(Generic[Theta]):
+    """What `settle` returns: a loss with σ a number, where it leads, and how far that was."""
+
+    loss: Loss
+    theta: Theta
+    s: Array
+    steps: int
+
+
+def settle(
+    problem: Problem[Theta],
+    loss: Loss,
+    theta: Theta,
+    *,
+    max_steps: int = 10,
+    bounded: bool = True,
+) -> Settled[Theta]:
+    """Let a rule's σ settle from a start that outliers do not hold, where nothing need anneal.
+
+    The rule is asked again after every weighted solve, until its answer changes by less than 1%
+    or the steps are used up: with p > 2 it may go round in a circle. Rules in `ONCE` are asked
+    once; a σ that is a number stays.
+
+    Parameters
+    ----------
+    problem, loss, theta
+        What to solve, with which loss, and where to start.
+    max_steps : int
+        The largest number of weighted solves.
+    bounded : bool
+        Whether σ may be at most twice what the rule says of the rows that are not far out.
+    """
+    s = problem.squared_residuals(theta)
+    resolved, steps = _resolve(problem, loss, theta, s, bounded), 0
+    settled = resolved is loss or getattr(loss, "sigma", None) in ONCE
+    while not settled and steps < max_steps:
+        theta = problem.solve(resolved.weight(s), theta)
+        s = problem.squared_residuals(theta)
+        before, resolved = resolved.scale, _resolve(problem, loss, theta, s, bounded)
+        settled = abs(resolved.scale - before) <= _SETTLED * before
+        steps += 1
+    return Settled(resolved, theta, s, steps)
+
+
 def resolve(problem: Problem[Theta], loss: Loss, theta: Theta) -> Loss:
     """Return the loss with its σ a number, for residuals like those of ``theta``.
 
     A rule's σ is doubled until ``theta`` costs less than to give up every row: a bounded loss
     on data that are fitted all but perfectly would otherwise be outweighed by the penalty.
     """
-    a, s = problem.sample_weight, problem.squared_residuals(theta)
+    return _resolve(problem, loss, theta, problem.squared_residuals(theta), False)
+
+
+def _resolve(problem: Problem[Theta], loss: Loss, theta: Theta, s: Array, bounded: bool) -> Loss:
+    a = problem.sample_weight
     resolved = loss.resolve(s, a, problem.dim)
     if resolved is loss:
         return loss
+    if bounded:
+        inside = a * (s <= cutoff(s, a, problem.dim, z=_FAR_OUT) ** 2)
+        most = _MOST_INFLATED * loss.resolve(s, inside, problem.dim).scale
+        resolved = resolved.at(min(resolved.scale, most))
     while 0.5 * float(a @ resolved.rho(s)) + problem.penalty(theta) >= 0.5 * a.sum() * resolved.sup:
         resolved = resolved.at(2 * resolved.scale)
     return resolved
