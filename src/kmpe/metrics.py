@@ -1,8 +1,10 @@
-"""Measures of fit: the paper's KMPE and correntropy, and accuracy under a free labelling.
+"""Measures of fit: KMPE and correntropy, reconstruction error, accuracy under a free labelling.
 
 RMSE and normalised mutual information are scikit-learn's: `root_mean_squared_error` and
 `normalized_mutual_info_score(..., average_method="geometric")`, which is (36) of the paper.
 """
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +15,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from kmpe.losses import KMPE, kernel_gap
 from kmpe.scale import Array
 
-__all__ = ["clustering_accuracy", "correntropy", "kmpe_loss"]
+__all__ = ["clustering_accuracy", "correntropy", "kmpe_loss", "reconstruction_error"]
 
 
 def kmpe_loss(
@@ -77,6 +79,51 @@ def clustering_accuracy(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) 
     check_consistent_length(true, pred)
     counts = contingency_matrix(true, pred)
     return float(counts[linear_sum_assignment(counts, maximize=True)].sum() / len(true))
+
+
+def reconstruction_error(
+    model: Any,
+    X: npt.ArrayLike,
+    X_original: npt.ArrayLike | None = None,
+    *,
+    inliers: npt.ArrayLike | None = None,
+) -> float:
+    """Return the mean of ‖(xᵢᵒʳᵍ - μ) - WWᵀ(xᵢ - μ)‖, (35) of the paper.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A PCA with ``transform`` and ``inverse_transform``: of this package, of scikit-learn, or
+        a pipeline.
+    X : array of shape (n, d)
+        The rows as the model sees them.
+    X_original : array of shape (n, d), optional
+        The same rows before anything spoilt them; by default ``X``.
+    inliers : array of bool of shape (n,), optional
+        Which rows to average over; by default all, as the paper does. For images that are
+        garbage as a whole the mean over the others says more.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> X = np.array([[0.0, 1], [1, 0], [2, 1], [3, 0]])
+    >>> reconstruction_error(PCA(n_components=1).fit(X), X)
+    0.371...
+    """
+    seen = check_array(X, dtype=np.float64)
+    wanted = seen if X_original is None else check_array(X_original, dtype=np.float64)
+    if wanted.shape != seen.shape:
+        raise ValueError(f"X_original has shape {wanted.shape} and X {seen.shape}; they must agree")
+    rows = np.ones(len(seen), dtype=np.bool_) if inliers is None else np.asarray(inliers)
+    if rows.dtype != np.bool_ or rows.shape != (len(seen),):
+        raise ValueError(
+            f"inliers has shape {rows.shape} and type {rows.dtype}; "
+            f"it must be {len(seen)} values True or False"
+        )
+    if not rows.any():
+        raise ValueError("inliers is False for every row: there is nothing to average")
+    rebuilt = np.asarray(model.inverse_transform(model.transform(seen[rows])))
+    return float(np.sqrt(_squared_errors(wanted[rows], rebuilt)).mean())
 
 
 def _squared_errors(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> Array:
