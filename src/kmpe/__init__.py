@@ -17,12 +17,15 @@ if TYPE_CHECKING:
         Trimmed,
         Tukey,
     )
+    from kmpe.pca import RobustPCA
+    from kmpe.pca_l1 import PCAL1
 
 __version__ = "0.1.0"
 
 __all__ = [
     "KMPE",
     "MPE",
+    "PCAL1",
     "Cauchy",
     "Correntropy",
     "ELMClassifier",
@@ -30,6 +33,7 @@ __all__ = [
     "Huber",
     "Loss",
     "RiskSensitive",
+    "RobustPCA",
     "Squared",
     "Trimmed",
     "Tukey",
@@ -37,8 +41,13 @@ __all__ = [
 
 # A module is imported when one of its names is first asked for: who wants a loss does not wait
 # for the estimators. Names without a home here are losses.
-_HOMES = {"ELMClassifier": "kmpe.elm", "ELMRegressor": "kmpe.elm"}
-_MODULES = ("datasets", "elm", "losses", "metrics")
+_HOMES = {
+    "ELMClassifier": "kmpe.elm",
+    "ELMRegressor": "kmpe.elm",
+    "PCAL1": "kmpe.pca_l1",
+    "RobustPCA": "kmpe.pca",
+}
+_MODULES = ("datasets", "elm", "losses", "metrics", "pca", "pca_l1")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,72 @@
+"""Leading eigenvectors of a matrix that is known by what it does to a block of vectors."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg
+
+from kmpe.scale import Array
+
+__all__ = ["leading_eigenvectors"]
+
+# The basis is cut back to twice the block when it holds this many blocks.
+_BLOCKS_KEPT = 2
+_MOST_BLOCKS = 6
+
+
+def leading_eigenvectors(
+    apply: Callable[[Array], Array],
+    V: Array,
+    m: int,
+    *,
+    tol: float,
+    max_passes: int,
+) -> tuple[Array, Array]:
+    """Return the ``m`` largest eigenvalues of S and their eigenvectors, by falling value.
+
+    Subspace iteration that keeps what it has seen: every pass adds the block of residuals
+    SW - WΘ to an orthonormal basis, and the Rayleigh quotient of the whole basis gives the next
+    W (block Lanczos with restarts). It stops when the residuals are below ``tol`` times the
+    largest eigenvalue, or the passes are used up.
+
+    Parameters
+    ----------
+    apply : callable
+        From a block of vectors V to SV, with S symmetric and positive semi-definite.
+    V : array of shape (d, k)
+        Where to start, k ≥ m columns; the columns beyond m make the gap wider.
+    m : int
+        The number of eigenvectors.
+    tol, max_passes : float, int
+        When to stop.
+    """
+    k = V.shape[1]
+    V = np.asarray(linalg.qr(V, mode="economic", check_finite=False)[0], dtype=np.float64)
+    SV = apply(V)
+    for left in range(max_passes - 1, -1, -1):
+        values, U = linalg.eigh(V.T @ SV, check_finite=False)
+        values, U = values[::-1], U[:, ::-1]
+        W, SW = V @ U[:, :k], SV @ U[:, :k]
+        R = SW - W * values[:k]
+        error = np.linalg.norm(R[:, :m], axis=0).max(initial=0.0)
+        if left == 0 or error <= tol * max(values[0], 0.0):
+            break
+        if V.shape[1] > (_MOST_BLOCKS - 1) * k:
+            keep = U[:, : _BLOCKS_KEPT * k]
+            V, SV = V @ keep, SV @ keep
+        Q = _outside(V, R)
+        if Q.shape[1] == 0:
+            break
+        V, SV = np.hstack([V, Q]), np.hstack([SV, apply(Q)])
+    return values[:m], W[:, :m]
+
+
+def _outside(V: Array, R: Array) -> Array:
+    """Return an orthonormal basis of what R has outside the span of V."""
+    size = np.linalg.norm(R, axis=0)
+    R = R[:, size > 0] / size[size > 0]
+    for _ in range(2):  # once more for the digits that the first time left
+        R = R - V @ (V.T @ R)
+        Q, triangle, _ = linalg.qr(R, mode="economic", pivoting=True, check_finite=False)
+        R = np.asarray(Q[:, np.abs(np.diag(triangle)) > 1e-10], dtype=np.float64)
+    return R[:, : V.shape[0] - V.shape[1]]

@@ -1,0 +1,74 @@
+"""An affine subspace: the parameter of the PCA problem."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import linalg
+
+from kmpe.scale import Array
+
+__all__ = ["Subspace", "between", "distance"]
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """A mean and orthonormal directions, with the variance that they carry.
+
+    Parameters
+    ----------
+    mean : array of shape (d,)
+        The point μ that the subspace passes through.
+    W : array of shape (d, m)
+        Orthonormal columns; those of a solved problem stand by falling variance.
+    variances : array of shape (m,)
+        Weighted variances along the columns.
+    total : float
+        The sum of the weighted variances in all directions.
+    """
+
+    mean: Array
+    W: Array
+    variances: Array
+    total: float
+
+    def leading(self, m: int) -> "Subspace":
+        """Return the subspace of the first ``m`` directions."""
+        return replace(self, W=self.W[:, :m], variances=self.variances[:m])
+
+
+def between(theta: Subspace, target: Subspace, step: float) -> Subspace:
+    """Return the subspace ``step`` of the way from ``theta`` to ``target``.
+
+    The directions of the target are turned to lie as near as they can to those of ``theta``,
+    the chord between both is followed and made orthonormal again. The mean follows freely
+    inside the subspace, where its place costs nothing; without that the first-order change of
+    the cost could be positive.
+    """
+    if step == 1.0:
+        return target
+    shift = target.mean - theta.mean
+    inside = theta.W @ (theta.W.T @ shift)
+    mean = theta.mean + inside + step * (shift - inside)
+    if theta.W.shape[1] == 0:
+        return replace(target, mean=mean)
+    left, _, right = linalg.svd(target.W.T @ theta.W, check_finite=False)
+    aligned = target.W @ (left @ right)
+    chord = theta.W + step * (aligned - theta.W)
+    W = linalg.qr(chord, mode="economic", check_finite=False)[0]
+    return replace(target, mean=mean, W=np.asarray(W, dtype=np.float64))
+
+
+def distance(theta: Subspace, other: Subspace, spread: float) -> float:
+    """Return the distance of two subspaces; ``spread`` is the data's own distance from a mean.
+
+    The root mean squared sine of the principal angles, and the gap between the means that is
+    outside the subspace, in units of ``spread``.
+    """
+    gap = other.mean - theta.mean
+    gap = gap - theta.W @ (theta.W.T @ gap)
+    shift = float(np.linalg.norm(gap)) / spread if spread > 0 else 0.0
+    m = theta.W.shape[1]
+    if m == 0:
+        return shift
+    turn = other.W - theta.W @ (theta.W.T @ other.W)
+    return float(np.hypot(np.linalg.norm(turn) / np.sqrt(m), shift))

@@ -1,0 +1,338 @@
+"""Robust PCA: scikit-learn's contract, plain PCA as a special case, outliers, bad input."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from kmpe import (
+    KMPE,
+    MPE,
+    PCAL1,
+    Cauchy,
+    Correntropy,
+    Huber,
+    RobustPCA,
+    Squared,
+    Trimmed,
+    Tukey,
+)
+from kmpe.datasets import contaminate_images
+from kmpe.metrics import reconstruction_error
+
+LOSSES = [
+    Squared(),
+    MPE(p=0.6),
+    MPE(p=3),
+    *(loss(sigma="mad") for loss in (Huber, Cauchy, Tukey, Correntropy)),
+    *(KMPE(p=p, sigma="silverman") for p in (1, 2, 4, 10)),
+    Trimmed(),
+    Cauchy(sigma="median"),
+]
+every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
+
+
+def checks():
+    for model in (RobustPCA(), PCAL1()):
+        for estimator, check in estimator_checks_generator(model):
+            name = getattr(check, "func", check).__name__
+            # Needs a switch set before scipy is imported; the models take numpy only.
+            if name != "check_array_api_input":
+                yield pytest.param(estimator, check, id=f"{type(model).__name__}-{name}")
+
+
+@pytest.mark.parametrize(("estimator", "check"), list(checks()))
+def test_scikit_learn_contract(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter=2 is part of some checks
+        check(estimator)
+
+
+def rows(n, d, m, *, seed=0, noise=1.0):
+    """Draw rows near an m-dimensional subspace, and return it too."""
+    rng = np.random.default_rng(seed)
+    U = np.linalg.qr(rng.standard_normal((d, m)))[0]
+    X = (rng.standard_normal((n, m)) * np.linspace(10, 5, m)) @ U.T
+    return X + noise * rng.standard_normal((n, d)) + rng.standard_normal(d), U
+
+
+def spoil(X, U, share, kind, *, seed=1):
+    """Replace some rows: by a cluster, a few directions, or one direction each."""
+    rng = np.random.default_rng(seed)
+    X, (n, d) = X.copy(), X.shape
+    k = int(share * n)
+    V = np.linalg.qr(np.hstack([U, rng.standard_normal((d, 5))]))[0][:, U.shape[1] :]
+    if kind == "cluster":
+        X[:k] = 30 * V[:, 0] + 0.3 * rng.standard_normal((k, d))
+    elif kind == "directions":
+        X[:k] = 30 * rng.standard_normal((k, 5)) @ V.T + rng.standard_normal((k, d))
+    else:
+        X[:k] = 200 * rng.standard_normal((k, d)) / np.sqrt(d)
+    return X, np.arange(n) < k
+
+
+def angle(model, U):
+    """Return the largest principal angle in degrees."""
+    cosines = np.linalg.svd(model.components_ @ U, compute_uv=False)
+    return np.degrees(np.arccos(min(1.0, cosines[-1])))
+
+
+# -- plain PCA is a special case -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(100, 20), (20, 100), (40, 40), (300, 3)])
+@pytest.mark.parametrize("m", [1, 3, 0.7, None])
+def test_squared_is_scikit_learns_pca(shape, m):
+    X = rows(*shape, 2)[0]
+    ours, theirs = RobustPCA(m, loss=Squared()).fit(X), PCA(m, svd_solver="full").fit(X)
+    k = min(ours.n_components_, shape[0] - 1)  # past the rank directions are arbitrary
+    assert ours.n_components_ == theirs.n_components_
+    for name in ("mean_", "explained_variance_", "explained_variance_ratio_", "singular_values_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(ours.components_[:k], theirs.components_[:k], atol=1e-8)
+    np.testing.assert_allclose(ours.transform(X)[:, :k], theirs.transform(X)[:, :k], atol=1e-8)
+    rebuilt = theirs.inverse_transform(theirs.transform(X))
+    np.testing.assert_allclose(ours.inverse_transform(ours.transform(X)), rebuilt, atol=1e-8)
+    np.testing.assert_allclose(ours.get_covariance(), theirs.get_covariance(), atol=1e-7)
+
+
+def test_whitening_is_scikit_learns():
+    X = rows(80, 10, 3)[0]
+    ours, theirs = (
+        model.fit(X) for model in (RobustPCA(3, loss=Squared(), whiten=True), PCA(3, whiten=True))
+    )
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-8)
+    T = ours.transform(X)
+    np.testing.assert_allclose(ours.inverse_transform(T), theirs.inverse_transform(T), atol=1e-8)
+
+
+def test_single_precision_stays_single():
+    X = rows(80, 10, 3)[0].astype(np.float32)
+    model = RobustPCA(3, random_state=0).fit(X)
+    assert model.components_.dtype == model.transform(X).dtype == np.float32
+
+
+# -- outliers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["cluster", "directions", "scattered"])
+@pytest.mark.parametrize(
+    ("n", "d", "m", "share"), [(500, 50, 3, 0.3), (300, 100, 10, 0.1), (60, 200, 5, 0.2)]
+)
+def test_the_default_fit_is_that_of_the_clean_rows(n, d, m, share, kind):
+    X, U = rows(n, d, m)
+    X, spoilt = spoil(X, U, share, kind)
+    model = RobustPCA(m, random_state=0).fit(X)
+    clean = PCA(m, svd_solver="full").fit(X[~spoilt])
+    assert angle(model, U) < 1.1 * angle(clean, U) + 0.1
+    assert model.outliers_[spoilt].all()
+    assert model.outliers_[~spoilt].mean() < 0.05
+    np.testing.assert_allclose(model.mean_, clean.mean_, atol=0.3)
+    np.testing.assert_allclose(model.explained_variance_, clean.explained_variance_, rtol=0.1)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [KMPE(10, "silverman"), Correntropy("silverman"), Correntropy(), Tukey()],
+    ids=repr,
+)
+def test_30_percent_in_a_cluster_do_not_break_any_robust_loss(loss):
+    X, U = rows(500, 50, 3)
+    X, _ = spoil(X, U, 0.3, "cluster")
+    assert angle(PCA(3).fit(X), U) > 80
+    assert angle(RobustPCA(3, loss=loss, random_state=0).fit(X), U) < 6
+
+
+def test_algorithm_2_as_printed_is_lost_to_a_cluster():
+    X, U = rows(500, 50, 3)
+    X, _ = spoil(X, U, 0.3, "cluster")
+    model = RobustPCA(3, loss=KMPE(4, "silverman"), init="pca")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert angle(model.fit(X), U) > 80
+
+
+@pytest.mark.parametrize("m", [None, 0.9, 10])
+def test_all_components_of_data_with_outliers(m):
+    X, U = rows(300, 10, 2)
+    X, spoilt = spoil(X, U, 0.2, "directions")
+    model = RobustPCA(m, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.outliers_, spoilt)
+    assert angle(RobustPCA(2, random_state=0).fit(X), U) < 3
+    assert model.n_components_ == (2 if m == 0.9 else 10)
+
+
+def test_one_column_gives_a_robust_mean_and_variance():
+    x = np.random.default_rng(0).standard_normal((400, 1))
+    x[:80] = 1000
+    model = RobustPCA(random_state=0).fit(x)
+    assert abs(model.mean_[0]) < 0.15
+    assert model.explained_variance_[0] == pytest.approx(1, abs=0.2)
+
+
+# -- the loop --------------------------------------------------------------------------------
+
+
+@every_loss
+@pytest.mark.parametrize("shape", [(150, 12), (30, 60)])
+def test_cost_never_rises(loss, shape):
+    X, U = rows(*shape, 2)
+    X, _ = spoil(X, U, 0.1, "scattered")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = RobustPCA(2, loss=loss, random_state=0, tol=1e-10).fit(X)
+    assert np.isfinite(model.history_).all()
+    assert (np.diff(model.history_) <= 1e-12 * abs(model.history_[:-1])).all()
+    assert len(model.weights_) == len(X)
+    np.testing.assert_allclose(
+        model.mean_, np.average(X, axis=0, weights=model.weights_), rtol=1e-8, atol=1e-8
+    )
+
+
+@settings(max_examples=15)
+@given(counts=st.lists(st.integers(0, 3), min_size=25, max_size=25).filter(lambda c: sum(c) > 12))
+def test_integer_weights_are_repeated_rows(counts):
+    X = rows(25, 6, 2)[0]
+    model = RobustPCA(2, loss=Correntropy(3.0), init="pca", tol=1e-12, max_iter=3000)
+    weighted = clone(model).fit(X, sample_weight=counts)
+    repeated = clone(model).fit(np.repeat(X, counts, axis=0))
+    np.testing.assert_allclose(weighted.mean_, repeated.mean_, atol=1e-6)
+    P, Q = (fit.components_.T @ fit.components_ for fit in (weighted, repeated))
+    np.testing.assert_allclose(P, Q, atol=1e-6)
+    np.testing.assert_allclose(
+        weighted.explained_variance_, repeated.explained_variance_, rtol=1e-6
+    )
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    X, U = rows(200, 20, 3)
+    X, _ = spoil(X, U, 0.2, "cluster")
+    order = np.random.default_rng(0).permutation(200)
+    one, other = (RobustPCA(3, random_state=0).fit(x) for x in (X, X[order]))
+    np.testing.assert_allclose(one.components_, other.components_, atol=1e-8)
+    np.testing.assert_array_equal(one.outliers_[order], other.outliers_)
+
+
+def test_running_out_of_steps_is_not_called_convergence():
+    X = rows(100, 10, 2)[0]
+    with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
+        RobustPCA(2, loss=MPE(p=0.5), max_iter=1, tol=1e-14).fit(X)
+
+
+def test_a_far_mean_costs_no_digits():
+    X = rows(200, 20, 3)[0]
+    near, far = (RobustPCA(3, random_state=0).fit(x) for x in (X, X + 1e7))
+    np.testing.assert_allclose(near.components_, far.components_, atol=1e-6)
+
+
+# -- scikit-learn ----------------------------------------------------------------------------
+
+
+def test_scores_are_distances_and_a_search_maximises_minus_their_mean():
+    X = rows(60, 8, 2)[0]
+    model = RobustPCA(2, random_state=0).fit(X)
+    gap = X - model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(model.score_samples(X), np.linalg.norm(gap, axis=1))
+    grid = {"loss__sigma": [1.0, 4.0], "n_components": [1, 2]}
+    search = GridSearchCV(RobustPCA(loss=Correntropy(2.0)), grid, cv=3).fit(X)
+    assert search.best_params_["n_components"] == 2
+
+
+def test_frames_names_clones_and_pickles():
+    X = pd.DataFrame(rows(50, 4, 2)[0], columns=list("abcd"))
+    model = RobustPCA(2, loss=KMPE(p=4), random_state=0).set_output(transform="pandas")
+    T = clone(model).fit_transform(X)
+    assert list(T.columns) == ["robustpca0", "robustpca1"]
+    again = pickle.loads(pickle.dumps(model.fit(X)))
+    pd.testing.assert_frame_equal(T, again.transform(X))
+
+
+# -- bad input -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_components": 9}, "n_components=9 must be a whole number from 1 to 4"),
+        ({"n_components": 0}, "X has 30 rows and 4 columns"),
+        ({"n_components": 1.5}, "share of the variance between 0 and 1"),
+        ({"n_components": True}, "n_components=True"),
+        ({"n_robust_components": 0.5}, "n_robust_components=0.5"),
+        ({"loss": "huber"}, "loss='huber' must be None or a loss"),
+        ({"init": "random"}, "init='random' must be one of robust, pca"),
+        ({"max_iter": 0}, "max_iter=0 must be a whole number of at least 1"),
+        ({"tol": 0}, "tol=0 must be a number above 0"),
+    ],
+)
+def test_parameters_are_refused_with_advice(params, message):
+    with pytest.raises(ValueError, match=message):
+        RobustPCA(**params).fit(rows(30, 4, 2)[0])
+
+
+def test_data_are_refused_with_advice():
+    X = rows(30, 4, 2)[0]
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        RobustPCA().fit(X[:1])
+    with pytest.raises(ValueError, match="rescale X"):
+        RobustPCA().fit(X * 1e200)
+    with pytest.raises(ValueError, match="at least one"):
+        RobustPCA().fit(X, sample_weight=np.zeros(30))
+
+
+def degenerate():
+    X = rows(40, 6, 2)[0]
+    zero_columns, half_equal = X.copy(), X.copy()
+    zero_columns[:, 2:] = 0
+    half_equal[:25] = half_equal[0]
+    return {
+        "constant": np.full((20, 5), 3.0),
+        "two rows": X[:2],
+        "duplicated rows": np.repeat(X[:10], 4, axis=0),
+        "zero columns": zero_columns,
+        "more than half equal": half_equal,
+        "on a line": np.outer(np.arange(30.0), np.ones(4)),
+        "tiny": X * 1e-150,
+        "one outlier": np.vstack([np.zeros((20, 3)), np.ones((1, 3))]),
+    }
+
+
+@pytest.mark.parametrize("loss", [None, KMPE(10, "silverman"), Correntropy(), MPE(p=0.6)], ids=repr)
+@pytest.mark.parametrize("name", degenerate())
+@pytest.mark.parametrize("m", [1, None])
+def test_degenerate_data_give_finite_orthonormal_components(name, m, loss):
+    X = degenerate()[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = RobustPCA(m, loss=loss, random_state=0).fit(X)
+    k = model.n_components_
+    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(k), atol=1e-8)
+    for values in (model.mean_, model.explained_variance_ratio_, model.transform(X)):
+        assert np.isfinite(values).all()
+
+
+# -- the paper's faces -----------------------------------------------------------------------
+
+
+def test_pca_kmpe_rebuilds_occluded_faces_best(paper_data):
+    images = np.load(paper_data / "yale_64x64.npz")["images"].astype(float)
+    original = images.reshape(165, -1)
+    spoilt, mask = contaminate_images(images, 15, random_state=1)
+    X = spoilt.reshape(165, -1)
+
+    def error(model):
+        return reconstruction_error(model.fit(X), X, original)
+
+    kmpe = RobustPCA(50, loss=KMPE(10, "silverman"), n_robust_components=10, random_state=0)
+    hq = RobustPCA(50, loss=Correntropy("silverman"), n_robust_components=10, random_state=0)
+    assert error(kmpe) < error(hq) < error(PCA(50, svd_solver="full"))
+    assert error(kmpe) < 900
+    assert kmpe.outliers_[mask].all()
