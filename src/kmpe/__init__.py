@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kmpe.elm import ELMClassifier, ELMRegressor
+    from kmpe.linear import RobustLinearRegression
     from kmpe.losses import (
         KMPE,
         MPE,
@@ -33,6 +34,7 @@ __all__ = [
     "Huber",
     "Loss",
     "RiskSensitive",
+    "RobustLinearRegression",
     "RobustPCA",
     "Squared",
     "Trimmed",
@@ -45,9 +47,10 @@ _HOMES = {
     "ELMClassifier": "kmpe.elm",
     "ELMRegressor": "kmpe.elm",
     "PCAL1": "kmpe.pca_l1",
+    "RobustLinearRegression": "kmpe.linear",
     "RobustPCA": "kmpe.pca",
 }
-_MODULES = ("datasets", "elm", "losses", "metrics", "pca", "pca_l1")
+_MODULES = ("adaptive", "datasets", "elm", "linear", "losses", "metrics", "pca", "pca_l1")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,99 @@
+"""Robust linear regression from start to end: pilot, choice of the loss, fit to all rows."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kmpe.adaptive import Selection, choose_loss
+from kmpe.losses import Loss
+from kmpe.problems.linear import Linear
+from kmpe.scale import Array, mad
+from kmpe.solve import Fit, resolve, reweight
+from kmpe.start import bad_leverage, pilot, refit, sample_rows
+
+__all__ = ["Regression", "regress"]
+
+# So many rows choose a loss to 1% of its variance, and start the fit to all rows within a
+# step or two of its end.
+_SAMPLE_ROWS = 4000
+_SAMPLE_ROWS_PER_COEFFICIENT = 20
+_SAMPLE_TOL = 1e-6
+# Residuals of the chosen loss show the noise more sharply than the pilot's. Measured on
+# uniform + 10% N(0, 9), n = 100, error over the best peer's: 0.53 with one more look, 0.49 with
+# two.
+_MORE_LOOKS = 2
+# The second start must promise this much less variance: against bad leverage points the
+# trimmed one is the safer of the two.
+_SECOND_START = 0.8
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A fit, the choice of its loss if there was one, and the leverages of the rows."""
+
+    fit: Fit[Array]
+    selection: Selection | None
+    leverages: Array
+
+
+def regress(problem: Linear, loss: Loss | None, *, max_iter: int, tol: float) -> Regression:
+    """Fit a linear problem robustly; ``loss`` None chooses it.
+
+    Pilot and choice happen on a sample of the rows, where there are many. With a chosen loss
+    bad leverage points are left out; a given loss has to deal with them itself.
+    """
+    k = problem.H.shape[1]
+    size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COEFFICIENT * k)
+    sample = sample_rows(problem, size)
+    selection = None
+    if loss is None:
+        theta = pilot(sample)
+        out = bad_leverage(problem, sample, theta)
+        if out.any():
+            problem = replace(problem, a=np.where(out, 0.0, problem.a))
+            sample = sample_rows(problem, size)
+        selection, theta = _adapt(sample, refit(sample, theta), max_iter)
+        loss = selection.loss
+    else:
+        theta = pilot(sample)
+        loss = resolve(sample, loss, theta)
+        if sample is not problem:
+            theta = reweight(sample, loss, theta, max_iter=max_iter, tol=_SAMPLE_TOL).theta
+    fit = reweight(problem, loss, theta, max_iter=max_iter, tol=tol)
+    return Regression(
+        replace(fit, weights=fit.weights * (problem.a > 0)) if selection else fit,
+        selection,
+        problem.leverages(np.ones(len(problem))),
+    )
+
+
+def _adapt(sample: Linear, theta: Array, max_iter: int) -> tuple[Selection, Array]:
+    """Return the choice of the loss, and the fit with it to the sample, from a pilot fit.
+
+    The choice is repeated on the residuals that it leads to. Where a start from least squares
+    ends elsewhere, the one of the two that promises less variance is followed.
+    """
+    selection, theta = _chosen(sample, theta, max_iter)
+    other = pilot(sample, trimmed=False)
+    apart = sample.H @ (theta - other)
+    unit = mad(sample.squared_residuals(theta), sample.a, sample.dim)
+    if float(np.average(np.einsum("ij,ij->i", apart, apart), weights=sample.a)) > unit**2:
+        rival, rival_theta = _chosen(sample, other, max_iter)
+        if rival.best_variance < _SECOND_START * selection.best_variance:
+            selection, theta = rival, rival_theta
+    for _ in range(_MORE_LOOKS):
+        before = selection
+        selection, theta = _chosen(sample, theta, max_iter)
+        if selection.loss == before.loss:
+            break
+    return selection, theta
+
+
+def _chosen(sample: Linear, theta: Array, max_iter: int) -> tuple[Selection, Array]:
+    selection = choose_loss(
+        sample.residuals(theta),
+        sample_weight=sample.a,
+        leverage=sample.leverages(np.ones(len(sample))),
+    )
+    fit = reweight(sample, selection.loss, theta, max_iter=max_iter, tol=_SAMPLE_TOL)
+    return selection, fit.theta
