@@ -310,7 +310,7 @@ def test_labels_may_be_words():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"loss": "kmpe"}, r"loss='kmpe' must be None or a loss such as kmpe.KMPE"),
+        ({"loss": "kmpe"}, r"loss='kmpe' must be .adaptive. or a loss such as kmpe.KMPE"),
         ({"activation": "swish"}, r"activation='swish' must be a callable or one of sigmoid, tanh"),
         ({"init": "random"}, r"init='random' must be one of robust, ridge, zero"),
         ({"n_hidden": 0}, r"n_hidden=0 must be a whole number of at least 1"),
@@ -372,7 +372,7 @@ def test_prediction_before_the_fit():
         ELMRegressor().predict([[0.0]])
 
 
-@pytest.mark.parametrize("loss", [None, Squared(), KMPE(4, "silverman"), MPE(1)], ids=repr)
+@pytest.mark.parametrize("loss", ["adaptive", Squared(), KMPE(4, "silverman"), MPE(1)], ids=repr)
 @pytest.mark.parametrize("init", ["robust", "ridge", "zero"])
 @pytest.mark.parametrize(
     "rows",

@@ -1,0 +1,185 @@
+"""Ridge regression on features without tuning: α by generalised cross-validation, and the loss.
+
+A robust fit is a ridge fit to pseudo-targets: with β near the solution, z = Hβ + ψ(r) / E[ψ'] has
+the same solution under least squares, with the penalty α / E[ψ'] (Cox, 1983). So one
+eigendecomposition of HᵀH serves every loss, every step and the whole path of α.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from kmpe.adaptive import CANDIDATES, Selection, choose_loss
+from kmpe.losses import Correntropy, Loss, Squared
+from kmpe.rows import Rows
+from kmpe.scale import Array, mad
+
+__all__ = ["Tuned", "tune"]
+
+# α over the largest eigenvalue of HᵀH, from nothing to next to no fit.
+_PATH = np.logspace(-14, 1, 91)
+_ROUNDING = 1e-9
+# A parameter counts as 1.4: plain cross-validation now and then fits the noise (Kim and Gu, 2004).
+_PARAMETER = 1.4
+_ANNEALING = (16.0, 8.0, 4.0, 3.0, 2.11, 2.11, 2.11, 2.11)
+_STEPS = 12
+# Residuals below this share of the targets are rounding, or a fit to every row: no noise to
+# suit a loss to.
+_EXACT = 1e-6
+# With fewer than two rows to a parameter residuals say little of the noise: no choice is made.
+_TOO_FEW = 0.5
+_SAMPLE_ROWS = 4000
+_SAMPLE_ROWS_PER_FEATURE = 12
+_LOOKS = 2
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was chosen or given: α, β that it leads to, its degrees of freedom, and the loss."""
+
+    alpha: float
+    beta: Array | None
+    degrees_of_freedom: float
+    loss: Loss
+    selection: Selection | None
+
+
+class _State(NamedTuple):
+    alpha: float
+    beta: Array
+    degrees_of_freedom: float
+
+
+@dataclass(frozen=True)
+class _Path:
+    """The ridge path: targets, features, and the eigendecomposition of HᵀH."""
+
+    H: Array
+    T: Array
+    a: Array
+
+    @cached_property
+    def _eigen(self) -> tuple[Array, Array]:
+        values, Q = linalg.eigh((self.H * self.a[:, None]).T @ self.H, check_finite=False)
+        return np.maximum(values, 0.0), Q
+
+    def fit(self, Z: Array, alpha: float | None) -> _State:
+        """Return α, β and degrees of freedom for targets Z; α None by cross-validation.
+
+        GCV(α) = (RSS / n) / (1 - 1.4 df / n)², summed over the targets.
+        """
+        values, Q = self._eigen
+        n = float(self.a.sum())
+        C = Q.T @ (self.H.T @ (self.a[:, None] * Z))
+        if alpha is None:
+            grid = _PATH * max(values[-1], np.finfo(np.float64).tiny)
+            shrunk = values + grid[:, None]
+            df = (values / shrunk).sum(axis=1)
+            total = float(np.sum(self.a @ Z**2))
+            fitted = ((values + 2 * grid[:, None]) / shrunk**2) @ np.einsum("ij,ij->i", C, C)
+            # Below this share of the targets the difference is rounding.
+            rss = np.maximum(total - fitted, _ROUNDING * total)
+            room = 1 - _PARAMETER * df / n
+            gcv = np.where(room > 0, rss / np.maximum(room, _ROUNDING) ** 2, np.inf)
+            alpha = float(grid[np.flatnonzero(gcv <= gcv.min() * (1 + _ROUNDING))[-1]])
+        shrunk = values + alpha
+        kept = shrunk > 1e-15 * shrunk[-1]
+        beta = Q[:, kept] @ (C[kept] / shrunk[kept, None])
+        return _State(alpha, beta, float((values[kept] / shrunk[kept]).sum()))
+
+    def residuals(self, beta: Array) -> Array:
+        return np.asarray(self.T - self.H @ beta)
+
+
+def tune(
+    rows: Rows,
+    *,
+    loss: Loss | None,
+    alpha: float | None,
+    candidates: tuple[Loss, ...] = CANDIDATES,
+) -> Tuned:
+    """Choose what is None of the loss and α, on a sample of the rows where there are many."""
+    size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
+    a = rows.a
+    if len(rows) > size:
+        rows = rows.sample(size, np.random.default_rng(0))
+        # Rows of a sample count for themselves: what they cannot tell, they cannot tell.
+        a = rows.a * (len(rows.T) / float(rows.a.sum()))
+    H = np.asarray(rows.features(slice(0, len(rows))), dtype=np.float64)
+    path = _Path(H[a > 0], rows.T[a > 0], a[a > 0])
+    state = path.fit(path.T, alpha)
+    for factor in _ANNEALING:
+        if path.residuals(state.beta).any():
+            state = _step(path, Correntropy(factor * _unit(path, state)), state, alpha)
+    R = path.residuals(state.beta)
+    if not R.any() or _unit(path, state) <= _EXACT * np.sqrt(np.mean(path.T**2)):
+        return Tuned(*state, Squared() if loss is None else loss, None)
+    if loss is None and _share(path, state) > _TOO_FEW:
+        return replace(Tuned(*state, Correntropy(), None), beta=None)
+    if loss is not None:
+        loss = loss.resolve(_norms(R), path.a, R.shape[1])
+        return Tuned(*_settle(path, loss, state, alpha), loss, None)
+    for _ in range(_LOOKS):
+        selection = choose_loss(
+            path.residuals(state.beta),
+            sample_weight=path.a,
+            leverage=_share(path, state),
+            candidates=candidates,
+        )
+        state = _settle(path, selection.loss, state, alpha)
+    tuned = Tuned(*state, selection.loss, selection)
+    if _gives_up(path, state, selection.loss):
+        return replace(tuned, beta=None, loss=Correntropy(), selection=None)
+    return tuned
+
+
+def _gives_up(path: _Path, state: _State, loss: Loss) -> bool:
+    """Whether to give up every row costs hardly more than the fit.
+
+    On data that are fitted all but perfectly the penalty outweighs a bounded loss.
+    """
+    rows = path.a @ loss.rho(_norms(path.residuals(state.beta)))
+    penalty = state.alpha * float(np.vdot(state.beta, state.beta))
+    return bool(2 * (rows + penalty) >= path.a.sum() * loss.sup)
+
+
+def _settle(path: _Path, loss: Loss, state: _State, alpha: float | None) -> _State:
+    """Repeat the step until β hardly moves."""
+    for _ in range(_STEPS):
+        before, state = state.beta, _step(path, loss, state, alpha)
+        if np.linalg.norm(state.beta - before) <= 1e-4 * np.linalg.norm(state.beta):
+            break
+    return state
+
+
+def _step(path: _Path, loss: Loss, state: _State, alpha: float | None) -> _State:
+    """Return the ridge fit to pseudo-targets."""
+    R = path.residuals(state.beta)
+    s, q = _norms(R), R.shape[1]
+    w = loss.weight(s)
+    n = float(path.a.sum())
+    slope = float(path.a @ (w + 2 / q * s * loss.curvature(s))) / n
+    # Where ψ' is hardly positive on average the weights say how far to go.
+    slope = max(slope, 0.25 * float(path.a @ w) / n)
+    if slope <= 0:
+        return state
+    moved = path.fit(path.T - R + w[:, None] * R / slope, None if alpha is None else alpha / slope)
+    return moved._replace(alpha=moved.alpha * slope)
+
+
+def _share(path: _Path, state: _State) -> float:
+    """Return the degrees of freedom per row."""
+    return min(state.degrees_of_freedom / float(path.a.sum()), 0.9)
+
+
+def _unit(path: _Path, state: _State) -> float:
+    """Return the MAD of the residuals, as large as if the rows had not been fitted."""
+    R = path.residuals(state.beta)
+    return mad(_norms(R), path.a, R.shape[1]) / float(np.sqrt(1 - _share(path, state)))
+
+
+def _norms(R: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", R, R))
