@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The tests run one process per core; one BLAS thread each keeps them from fighting.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: test check format bench clean
+.PHONY: test check format bench study clean
 
 test: .venv/ready  ## the tests
 	$(BIN)/pytest -n auto
@@ -31,6 +31,9 @@ bench: .venv/bench  ## every comparison in speed and memory; tables and plots in
 .venv/bench: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
+
+study: .venv/ready  ## coefficient errors over many noises, about half an hour; writes docs/noise.md
+	$(BIN)/python benchmarks/noise_study.py --write docs
 
 clean:  ## remove what the targets made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage out build

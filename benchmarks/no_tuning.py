@@ -1,0 +1,134 @@
+"""What no tuning must show, beside the noise study: ``python benchmarks/no_tuning.py``.
+
+Sinc without arguments, bad leverage points, many rows, coverage, clean outliers, and the price.
+"""
+
+import argparse
+from time import perf_counter
+
+import numpy as np
+from sklearn.linear_model import HuberRegressor, LinearRegression
+
+from kmpe import KMPE, ELMRegressor, RobustLinearRegression
+from kmpe.datasets import make_sinc
+
+
+def sinc(draws):
+    for noise in ("uniform", "sine"):
+        errors = []
+        for seed in range(draws):
+            X, y = make_sinc(200, noise=noise, random_state=seed)
+            X_test, y_test = make_sinc(200, noise=None, random_state=100_000 + seed)
+            predicted = ELMRegressor(random_state=seed).fit(X, y).predict(X_test)
+            errors.append(np.sqrt(np.mean((predicted - y_test) ** 2)))
+        print(
+            f"sinc, {noise}: mean test RMSE {np.mean(errors):.3f} over {draws} draws (at most 0.18)"
+        )
+
+
+def _bad_rows(kind, rng, X, y, beta, m):
+    """Replace the first m rows by bad leverage points."""
+    d = X.shape[1]
+    if kind == "shifted":  # moved out along the diagonal, off the plane by a constant
+        X[:m] = 10 + rng.normal(size=(m, d))
+        y[:m] = X[:m] @ beta + 100 + rng.normal(size=m)
+    elif kind == "scattered":  # far out in every direction, with the slopes' signs reversed
+        X[:m] = 10 * rng.normal(size=(m, d))
+        y[:m] = -X[:m] @ beta + rng.normal(size=m)
+    else:  # "cluster": one place, one value
+        X[:m] = 10 + 0.1 * rng.normal(size=(m, d))
+        y[:m] = X[:m] @ beta - 200 + 0.1 * rng.normal(size=m)
+
+
+def leverage(draws):
+    for kind in ("shifted", "scattered", "cluster"):
+        ours, clean = [], []
+        for seed in range(draws):
+            rng = np.random.default_rng(seed)
+            X, beta = rng.normal(size=(200, 5)), rng.normal(size=5)
+            y = X @ beta + rng.normal(size=200)
+            _bad_rows(kind, rng, X, y, beta, 60)
+            least_squares = LinearRegression().fit(X[60:], y[60:])
+            ours.append(np.linalg.norm(RobustLinearRegression().fit(X, y).coef_ - beta))
+            clean.append(np.linalg.norm(least_squares.coef_ - beta))
+        ours, clean = np.array(ours), np.array(clean)
+        lost = np.sum(ours > 5 * clean.mean())
+        print(
+            f"30% bad leverage points, {kind}: slope error {ours.mean() / clean.mean():.2f} × that "
+            f"of least squares on the clean rows (at most 2), lost in {lost} of {draws} draws"
+        )
+
+
+def many_rows(repeats):
+    rng = np.random.default_rng(0)
+    n, d = 100_000, 20
+    X, beta = rng.normal(size=(n, d)), rng.normal(size=d)
+    y = X @ beta + rng.normal(size=n)
+    bad = n // 10
+    X[:bad] = 3 * rng.normal(size=d) + 0.1 * rng.normal(size=(bad, d))
+    y[:bad] = -50 + 0.1 * rng.normal(size=bad)
+    models = {
+        "adaptive": RobustLinearRegression(),
+        "fixed p and sigma": RobustLinearRegression(KMPE(p=2, sigma=4.5)),
+        "HuberRegressor": HuberRegressor(max_iter=1000),
+    }
+    seconds = {name: [] for name in models}
+    for _ in range(repeats):
+        for name, model in models.items():
+            start = perf_counter()
+            model.fit(X, y)
+            seconds[name].append(perf_counter() - start)
+    for name, model in models.items():
+        error = np.linalg.norm(model.coef_ - beta) / np.linalg.norm(beta)
+        print(
+            f"N = 100 000, d = 20, 10% clustered: {name} error {error:.4f}, "
+            f"{np.median(seconds[name]):.2f} s"
+        )
+    ratio = np.median(np.array(seconds["adaptive"]) / seconds["fixed p and sigma"])
+    print(f"adaptive over fixed: {ratio:.2f} (at most 2)")
+
+
+def coverage(draws):
+    n = 300
+    noises = {
+        "Gaussian": lambda g: g.normal(size=n),
+        "uniform": lambda g: g.uniform(-1, 1, n),
+        "Student t3": lambda g: g.standard_t(3, size=n),
+    }
+    for name, noise in noises.items():
+        inside, marked, covered = [], [], []
+        for seed in range(draws):
+            rng = np.random.default_rng(seed)
+            X, X_new, beta = rng.normal(size=(n, 5)), rng.normal(size=(n, 5)), rng.normal(size=5)
+            model = RobustLinearRegression().fit(X, X @ beta + noise(rng))
+            limits = model.confidence_intervals()
+            truth = np.append(beta, 0.0)
+            inside.append((limits[:, 0] <= truth) & (truth <= limits[:, 1]))
+            marked.append(model.outliers_.mean())
+            _, low, high = model.predict(X_new, return_interval=0.9)
+            y_new = X_new @ beta + noise(rng)
+            covered.append((low <= y_new) & (y_new <= high))
+        print(
+            f"{name}, n = {n}, {draws} draws: 95% confidence intervals cover {np.mean(inside):.1%} "
+            f"(93% to 97%), 90% prediction intervals {np.mean(covered):.1%}, "
+            f"outliers_ marks {np.mean(marked):.2%} of the rows"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--only", choices=["sinc", "leverage", "many_rows", "coverage"])
+    args = parser.parse_args()
+    for part, size in (
+        (sinc, args.draws),
+        (leverage, args.draws),
+        (many_rows, 5),
+        (coverage, 2 * args.draws),
+    ):
+        if args.only in (None, part.__name__):
+            part(size)
+
+
+if __name__ == "__main__":
+    main()
