@@ -1,6 +1,15 @@
-"""Data: the paper's synthetic problem, and images with garbage in them."""
+"""Data: the paper's synthetic problem and public data sets, and images with garbage in them."""
 
 from kmpe.datasets.images import contaminate_images
+from kmpe.datasets.lookup import Dataset, load
 from kmpe.datasets.synthetic import make_sinc
+from kmpe.datasets.tables import DatasetError, DatasetNotFoundError
 
-__all__ = ["contaminate_images", "make_sinc"]
+__all__ = [
+    "Dataset",
+    "DatasetError",
+    "DatasetNotFoundError",
+    "contaminate_images",
+    "load",
+    "make_sinc",
+]
