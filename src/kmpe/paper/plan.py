@@ -1,0 +1,93 @@
+"""What a run is to make: tables and figures, and the experiments behind them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kmpe.paper.parts import Part
+from kmpe.paper.settings import Benchmark, Machine, benchmarks, readings, sinc_machines
+
+__all__ = ["ARTEFACTS", "Plan", "chunks", "payload_of"]
+
+#: Each table and figure of the paper, with the experiments that it is made of.
+ARTEFACTS: Mapping[str, tuple[str, ...]] = {
+    "table1": (),
+    "table2": ("sinc",),
+    "table3": (),
+    "table4": (),
+    "table5": (),
+    "table6": (),
+    "table7": ("regression",),
+    "table8": ("classification",),
+    "table9": ("digits",),
+    "table10": ("face clusters",),
+    "fig1": ("curves",),
+    "fig2": ("face examples",),
+    "fig3": ("reconstruction occlusion",),
+    "fig4": ("reconstruction dummy",),
+    "fig5": ("face examples",),
+    "fig6": ("face examples",),
+    "fig7": ("digit examples",),
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Tables and figures.
+    seed, repeats : int
+        Seed, and the number of repeats behind each "mean ± standard deviation".
+    draws, face_draws : int
+        Draws of the sinc data, and of contaminated faces for each curve of Figures 3 and 4.
+    here : set of str
+        The data sets that were found.
+    machines : mapping
+        Tuned machines by row; empty for the printed settings.
+    """
+
+    names: Sequence[str]
+    seed: int
+    repeats: int
+    draws: int
+    face_draws: int
+    here: frozenset[str]
+    machines: Mapping[str, Mapping[str, Machine]]
+
+    @property
+    def experiments(self) -> frozenset[str]:
+        """The experiments behind the names."""
+        return frozenset(e for name in self.names for e in ARTEFACTS[name])
+
+    def rows(self, task: str) -> tuple[Benchmark, ...]:
+        """Return the rows of Table 7 or 8 whose data are here, other readings included."""
+        rows = benchmarks(task)
+        if task == "classification" and not self.machines:
+            rows += readings()
+        found = [row for row in rows if row.data in self.here]
+        return tuple(
+            replace(row, machines=self.machines.get(row.key, row.machines)) for row in found
+        )
+
+    def sinc(self, noise: str) -> Mapping[str, Machine]:
+        """Return the machines for a kind of noise."""
+        return self.machines.get(noise, sinc_machines(noise))
+
+
+def chunks(
+    todo: Plan, experiment: str, key: str, repeats: int, size: int, payload: str, seconds: float
+) -> list[Part]:
+    """Return the parts of an experiment, ``size`` repeats each of ``seconds``."""
+    return [
+        Part(experiment, key, first, min(first + size, repeats), todo.seed, payload, seconds * size)
+        for first in range(0, repeats, size)
+    ]
+
+
+def payload_of(content: Any) -> str:
+    """Return settings in the one form that parts are named by."""
+    return json.dumps(content, sort_keys=True)

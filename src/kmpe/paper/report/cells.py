@@ -1,0 +1,172 @@
+"""HTML tables: the printed number and ours side by side, coloured by their distance."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from kmpe.paper.settings import ELM_METHODS
+
+__all__ = ["machines_table", "scores_table", "sinc_table", "specification_table", "table"]
+
+
+def table(head: Sequence[Sequence[str]], body: Sequence[Sequence[str]]) -> str:
+    """Return a table from rows of finished cells."""
+    rows = ["<thead>", *(f"<tr>{''.join(row)}</tr>" for row in head), "</thead><tbody>"]
+    rows += [f"<tr>{''.join(row)}</tr>" for row in body]
+    return f'<div class="scroll"><table>{"".join(rows)}</tbody></table></div>'
+
+
+def scores_table(
+    rows: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    titles: Mapping[str, str],
+    methods: Sequence[str],
+    peers: Sequence[str],
+    corner: str,
+    digits: int,
+    *,
+    best: str,
+) -> str:
+    """Return a table of "mean ± standard deviation", two columns for each method of the paper.
+
+    ``best`` says whether the smallest ("low") or the largest ("high") of a row is in bold.
+    """
+    head = [
+        [th(corner, rowspan=2), *(th(method, colspan=2) for method in methods)]
+        + [th(peer, cls="peer") for peer in peers],
+        [th(name) for _ in methods for name in ("paper", "ours")]
+        + [th("ours", cls="peer") for _ in peers],
+    ]
+    body = []
+    for key, row in rows.items():
+        cells = [th(titles.get(key, key), scope="row")]
+        if not row:
+            cells.append(
+                f'<td class="missing" colspan="{2 * len(methods) + len(peers)}">not here</td>'
+            )
+        else:
+            cells += _pairs(row, methods, digits, best)
+            cells += [_plain(row.get(peer), digits) for peer in peers]
+        body.append(cells)
+    return table(head, body)
+
+
+def sinc_table(rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
+    """Return Table 2: the paper's one draw, and the mean and range of ours."""
+    head = [
+        [th("Noise", rowspan=2), *(th(method, colspan=3) for method in ELM_METHODS)],
+        [th(name) for _ in ELM_METHODS for name in ("paper", "mean", "range")],
+    ]
+    body = []
+    for noise, row in rows.items():
+        cells = [th(titles[noise], scope="row")]
+        for method in ELM_METHODS:
+            cell = row[method]
+            inside = cell["min"] <= cell["paper"] <= cell["max"]
+            cells += [
+                td(f"{cell['paper']:.4f}", "paper"),
+                td(f"{cell['mean']:.4f}", "ours"),
+                td(
+                    f"{cell['min']:.2f} – {cell['max']:.2f}",
+                    "ours z0" if inside else "ours z3",
+                    f"{cell['share_below']:.1%} of {cell['n']} draws are at or below the paper's",
+                ),
+            ]
+        body.append(cells)
+    return table(head, body)
+
+
+def machines_table(
+    rows: Mapping[str, Mapping[str, Mapping[str, float]]], titles: Mapping[str, str], corner: str
+) -> str:
+    """Return Tables 1, 5 and 6: the settings, every number under its own name."""
+    names = {"ELM": ("L",), "RELM": ("L", "lambda"), "ELM-RCC": ("L", "lambda", "sigma")}
+    columns = [
+        (m, name) for m in ELM_METHODS for name in names.get(m, ("L", "lambda", "sigma", "p"))
+    ]
+    symbols = {"lambda": "λ", "sigma": "σ"}
+    head = [
+        [th(corner, rowspan=2)]
+        + [th(m, colspan=sum(method == m for method, _ in columns)) for m in ELM_METHODS],
+        [th(symbols.get(name, name)) for _, name in columns],
+    ]
+    body = [
+        [th(titles[key], scope="row"), *(td(f"{row[m].get(name, 0):g}") for m, name in columns)]
+        for key, row in rows.items()
+    ]
+    return table(head, body)
+
+
+def specification_table(
+    rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str], columns: Sequence[str]
+) -> str:
+    """Return Tables 3 and 4: what the paper says of each data set, and what is in the file."""
+    head = [
+        [th("Data set", rowspan=2), *(th(name, colspan=2) for name in columns)],
+        [th(name) for _ in columns for name in ("paper", "ours")],
+    ]
+    body = []
+    for key, row in rows.items():
+        cells = [th(titles[key], scope="row")]
+        for name in columns:
+            paper, ours = row["paper"][name], row.get("ours", {}).get(name, "")
+            same = "" if paper == ours or ours == "" else "differs"
+            cells += [td(str(paper), "paper"), td(str(ours), f"ours {same}")]
+        body.append(cells)
+    return table(head, body)
+
+
+def th(text: str, *, rowspan: int = 1, colspan: int = 1, scope: str = "col", cls: str = "") -> str:
+    """Return a heading."""
+    spans = "".join(
+        f' {name}="{n}"' for name, n in (("rowspan", rowspan), ("colspan", colspan)) if n > 1
+    )
+    kind = f' class="{cls}"' if cls else ""
+    return f'<th scope="{scope}"{spans}{kind}>{escape(text)}</th>'
+
+
+def td(text: str, cls: str = "", title: str = "") -> str:
+    """Return a cell."""
+    kind = f' class="{cls.strip()}"' if cls.strip() else ""
+    tip = f' title="{escape(title)}"' if title else ""
+    return f"<td{kind}{tip}>{escape(text)}</td>"
+
+
+def _pairs(
+    row: Mapping[str, Mapping[str, Any]], methods: Sequence[str], digits: int, best: str
+) -> list[str]:
+    choose = min if best == "low" else max
+    ours_best = choose(row[method]["mean"] for method in methods)
+    with_paper = [row[method]["paper"] for method in methods if "paper" in row[method]]
+    paper_best = choose(with_paper) if with_paper else None
+    cells = []
+    for method in methods:
+        cell = row[method]
+        if "paper" in cell:
+            bold = " best" if cell["paper"] == paper_best else ""
+            cells.append(td(_pm(cell["paper"], cell["paper_sd"], digits), f"paper{bold}"))
+        else:
+            cells.append(td("", "paper"))
+        bold = " best" if cell["mean"] == ours_best else ""
+        cells.append(
+            td(_pm(cell["mean"], cell["sd"], digits), f"ours{bold} {_colour(cell)}", _tip(cell))
+        )
+    return cells
+
+
+def _plain(cell: Mapping[str, Any] | None, digits: int) -> str:
+    return td(_pm(cell["mean"], cell["sd"], digits) if cell else "", "ours peer")
+
+
+def _pm(mean: float, sd: float, digits: int) -> str:
+    return f"{mean:.{digits}f} ± {sd:.{digits}f}"
+
+
+def _colour(cell: Mapping[str, Any]) -> str:
+    """Return the class of a cell: up to ½, 1 and 2 of the paper's deviations, and beyond."""
+    if "z" not in cell:
+        return ""
+    return f"z{sum(abs(cell['z']) > limit for limit in (0.5, 1, 2))}"
+
+
+def _tip(cell: Mapping[str, Any]) -> str:
+    return f"{cell['z']:+.2f} of the paper's standard deviations" if "z" in cell else ""

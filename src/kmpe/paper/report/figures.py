@@ -1,0 +1,144 @@
+"""The figures, drawn as SVG that takes its colour of text from the page around it."""
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+__all__ = ["curves", "errors", "montage", "montages"]
+
+# Stands for the page's own colour of text, so that one drawing serves light and dark pages.
+_INK = "#010203"
+# Distinct on white and on near-black, for readers with any colour vision (after Okabe and Ito).
+_COLOURS = {
+    "ELM": "#8f8f8f",
+    "RELM": "#e69f00",
+    "ELM-RCC": "#2f9fd8",
+    "ELM-KMPE": "#d55e00",
+    "PCA": "#8f8f8f",
+    "R1-PCA": "#e69f00",
+    "PCA-L1": "#2f9fd8",
+    "HQ-PCA": "#009e73",
+    "PCA-GM": "#cc79a7",
+    "PCA-KMPE": "#d55e00",
+}
+_MARKERS = dict(zip(_COLOURS, "os^Dos^Dvp", strict=True))
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",  # text stays text: it can be searched, and the page's font is used
+    "svg.hashsalt": "kmpe",  # the same file for the same numbers
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "legend.frameon": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+}
+
+
+def curves(draws: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
+    """Draw Figure 1: samples, the true function and the estimates, one panel for each noise."""
+    with _figure(10, 4.2) as (figure, svg):
+        axes = figure.subplots(1, len(draws), sharey=True)
+        for axis, (noise, draw) in zip(axes, draws.items(), strict=True):
+            axis.plot(draw["x"], draw["y"], ".", color=_INK, alpha=0.28, ms=4, label="samples")
+            axis.plot(draw["grid"], draw["sinc"], color=_INK, lw=1.2, ls="--", label="8 sinc(x)")
+            for method, colour in _COLOURS.items():
+                if method in draw:
+                    axis.plot(draw["grid"], draw[method], color=colour, lw=1.5, label=method)
+            axis.set(title=titles[noise], xlabel="x", xlim=(-10, 10))
+            axis.set_ylim(-4, 10)
+        axes[0].set_ylabel("y")
+        _legend(figure, axes[0])
+    return svg()
+
+
+def errors(panels: Mapping[str, Mapping[str, Any]], ylabel: str) -> str:
+    """Draw Figure 3 or 4: mean error against the number of components, one line a method."""
+    with _figure(10, 4.4) as (figure, svg):
+        axes = np.atleast_1d(figure.subplots(1, len(panels)))
+        for axis, (title, lines) in zip(axes, panels.items(), strict=True):
+            for method, line in lines.items():
+                m = [int(key) for key in line]
+                mean = np.array([cell["mean"] for cell in line.values()])
+                axis.plot(
+                    m,
+                    mean,
+                    color=_COLOURS.get(method, _INK),
+                    marker=_MARKERS.get(method, "x"),
+                    ms=4,
+                    lw=2.2 if method == "PCA-KMPE" else 1.3,
+                    label=method,
+                )
+            axis.set(title=title, xlabel="number of components m")
+        axes[0].set_ylabel(ylabel)
+        _legend(figure, axes[0])
+    return svg()
+
+
+def montage(images: Any, labels: Sequence[str] = (), *, width: float = 10) -> str:
+    """Draw a grid of images, (rows, columns, height, width), with a label before each row."""
+    return montages({"": images}, labels, width=width)
+
+
+def montages(panels: Mapping[str, Any], labels: Sequence[str] = (), *, width: float = 10) -> str:
+    """Draw grids of images beside each other, one title each."""
+    shape = next(iter(panels.values())).shape
+    margin = 0.9 if labels else 0.0
+    cell = (width - margin) / (len(panels) * shape[1])
+    title = 0.3 if any(panels) else 0.0
+    with _figure(width, shape[0] * cell * shape[2] / shape[3] + title) as (figure, svg):
+        axes = np.atleast_1d(figure.subplots(1, len(panels)))
+        for number, (axis, (name, images)) in enumerate(zip(axes, panels.items(), strict=True)):
+            rows, columns, height, wide = images.shape
+            # One picture for the whole grid, with a gap between its tiles.
+            padded = np.pad(
+                images.astype(float), ((0, 0), (0, 0), (0, 2), (0, 2)), constant_values=np.nan
+            )
+            grid = padded.transpose(0, 2, 1, 3).reshape(rows * (height + 2), columns * (wide + 2))
+            axis.imshow(np.ma.masked_invalid(grid), cmap="gray", vmin=0, vmax=255)
+            axis.set(xticks=[], yticks=[], title=name)
+            axis.spines[:].set_visible(False)
+            if labels and number == 0:
+                axis.set_yticks([(i + 0.5) * (height + 2) for i in range(rows)], labels)
+                axis.tick_params(left=False)
+    return svg()
+
+
+@contextmanager
+def _figure(width: float, height: float) -> Iterator[tuple[Figure, Callable[[], str]]]:
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        text: list[str] = []
+        yield figure, lambda: text[0]
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        text.append(_for_the_page(buffer.getvalue()))
+
+
+def _legend(figure: Figure, axis: Any) -> None:
+    handles, names = axis.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
+
+
+def _for_the_page(svg: str) -> str:
+    """Leave only the drawing: no XML header, no fixed size, the ink in the page's colour."""
+    svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    return re.sub(
+        r'(<svg[^>]*?) height="[^"]*"',
+        r"\1",
+        re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1),
+        count=1,
+    )

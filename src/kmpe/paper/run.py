@@ -1,0 +1,169 @@
+"""The whole of a run: find the data, do the parts, write tables, results and report."""
+
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+import kmpe
+from kmpe.datasets import Dataset, DatasetNotFoundError, load
+from kmpe.paper.experiments import plan, plan_tuning, tuned, work
+from kmpe.paper.files import prepare_folder, write
+from kmpe.paper.parts import Done, Part, run_parts
+from kmpe.paper.plan import ARTEFACTS, Plan
+from kmpe.paper.report import csv_files, render
+from kmpe.paper.settings import benchmarks, settings
+from kmpe.paper.summaries import gather, summarise, verdicts
+
+__all__ = ["Options", "reproduce"]
+
+_QUICK_REPEATS = 20
+_FULL_REPEATS = 100
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Tables and figures; all of them when empty.
+    repeats : int or None
+        Repeats behind each "mean ± standard deviation": 100, or 20 for a quick run.
+    seed, jobs : int
+        Seed of the whole run; processes.
+    data_dir : str or None
+        Folder with data files.
+    out : Path
+        Folder for the results.
+    quick, tune : bool
+        Whether to run a shorter version; whether to choose parameters by cross-validation.
+    """
+
+    names: Sequence[str] = ()
+    repeats: int | None = None
+    seed: int = 0
+    data_dir: str | None = None
+    jobs: int = os.cpu_count() or 1
+    out: Path = Path("out")
+    quick: bool = False
+    tune: bool = False
+
+
+def reproduce(options: Options) -> dict[str, Any]:
+    """Run, write ``report.html``, ``results.json`` and a CSV for each table; return the results."""
+    start = time.perf_counter()
+    out = prepare_folder(options.out)
+    names = [name for name in ARTEFACTS if not options.names or name in options.names]
+    data, missing = find_data(names, options.data_dir)
+    todo = _plan(options, names, frozenset(data))
+    if options.tune:
+        done = _do(plan_tuning(todo), options, "tuning")
+        found = {item.part.key: item.results[0] for item in done}
+        todo = replace(todo, machines=tuned(found))
+    else:
+        done = []
+    done = [*done, *_do(plan(todo), options, "running")]
+    gathered = gather(done)
+    tables = summarise(todo, gathered, data)
+    results = {
+        "run": _about(options, todo, done, time.perf_counter() - start),
+        "data": {name: item.source for name, item in data.items()},
+        "missing": missing,
+        "verdicts": verdicts(tables),
+        "tables": tables,
+    }
+    page = render(todo, results, gathered)
+    write(out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    for file, text in csv_files(tables).items():
+        write(out / file, text)
+    write(out / "report.html", page)
+    return results
+
+
+def find_data(
+    names: Sequence[str], data_dir: str | None
+) -> tuple[dict[str, Dataset], dict[str, str]]:
+    """Return the data sets behind tables and figures, and for those not to be had, why."""
+    wanted: list[str] = []
+    if {"table3", "table5", "table7"} & set(names):
+        wanted += [row.data for row in benchmarks("regression")]
+    if {"table4", "table6", "table8"} & set(names):
+        wanted += [row.data for row in benchmarks("classification")]
+    if {"fig2", "fig3", "fig4", "fig5", "fig6", "table10"} & set(names):
+        wanted.append("yale")
+    if {"fig7", "table9"} & set(names):
+        wanted.append("mnist")
+    data, missing = {}, {}
+    for name in wanted:
+        try:
+            data[name] = load(name, data_dir=data_dir)
+        except DatasetNotFoundError as error:
+            missing[name] = str(error)
+    return data, missing
+
+
+def _plan(options: Options, names: Sequence[str], here: frozenset[str]) -> Plan:
+    asked = options.repeats
+    repeats = asked or (_QUICK_REPEATS if options.quick else _FULL_REPEATS)
+    return Plan(
+        names=names,
+        seed=options.seed,
+        repeats=repeats,
+        draws=10 * asked if asked else settings()["sinc"]["draws"],
+        face_draws=min(settings()["faces"]["draws"], max(1, repeats // 10)),
+        here=here,
+        machines={},
+    )
+
+
+def _do(parts: Sequence[Part], options: Options, title: str) -> list[Done]:
+    total = round(sum(part.cost for part in parts), 1)
+    layout = "{desc} {percentage:3.0f}%|{bar}| {elapsed} gone, {remaining} left"
+    with tqdm(total=total, desc=title, bar_format=layout, disable=None) as bar:
+        return run_parts(
+            parts,
+            work,
+            folder=options.out / "parts",
+            data_dir=options.data_dir,
+            jobs=options.jobs,
+            progress=lambda done: _advance(bar, done),
+        )
+
+
+def _advance(bar: Any, done: Done) -> None:
+    if done.kept:
+        # Finished in an earlier run: it says nothing about the speed of this one.
+        bar.initial += done.part.cost
+        bar.n += done.part.cost
+        bar.refresh()
+    else:
+        bar.update(done.part.cost)
+
+
+def _about(options: Options, todo: Plan, done: Sequence[Done], wall: float) -> dict[str, Any]:
+    packages = ("numpy", "scipy", "scikit-learn", "matplotlib")
+    return {
+        "kmpe": kmpe.__version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: importlib.metadata.version(name) for name in packages},
+        "command": " ".join(["kmpe", *sys.argv[1:]]),
+        "seed": options.seed,
+        "repeats": todo.repeats,
+        "tuned": options.tune,
+        "jobs": options.jobs,
+        "seconds": round(wall, 1),
+        "processor_seconds": round(sum(item.seconds for item in done), 1),
+        "parts": len(done),
+        "parts_kept": sum(item.kept for item in done),
+    }

@@ -1,0 +1,66 @@
+"""Section V.A: estimation of the sinc function under two kinds of noise (Table 2, Figure 1)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import root_mean_squared_error
+
+from kmpe import ELMRegressor
+from kmpe.datasets import make_sinc
+from kmpe.paper.settings import Machine, seed_of, settings
+
+__all__ = ["curves", "draw", "training_data"]
+
+
+def draw(noise: str, machines: Mapping[str, Machine], seed: int, repeat: int) -> dict[str, float]:
+    """Return the testing RMSE (32) of each method on one draw of the data.
+
+    200 noisy samples to train on, 200 noise-free ones to test; inputs are not rescaled.
+    """
+    X, y, X_test, y_test = _data(noise, seed, repeat)
+    return {
+        method: root_mean_squared_error(y_test, _fit(machine, X, y, seed, repeat).predict(X_test))
+        for method, machine in machines.items()
+    }
+
+
+def curves(noise: str, machines: Mapping[str, Machine], seed: int, repeat: int) -> dict[str, Any]:
+    """Return what Figure 1 shows: the samples, the true function and the four estimates."""
+    X, y, _, _ = _data(noise, seed, repeat)
+    grid = np.linspace(-10, 10, 401)
+    found: dict[str, Any] = {
+        "x": X[:, 0].tolist(),
+        "y": y.tolist(),
+        "grid": grid.tolist(),
+        "sinc": (8 * np.sinc(grid / np.pi)).tolist(),
+    }
+    for method, machine in machines.items():
+        found[method] = _fit(machine, X, y, seed, repeat).predict(grid[:, None]).tolist()
+    return found
+
+
+def training_data(noise: str, seed: int, repeat: int) -> tuple[Any, Any]:
+    """Return the noisy samples of a draw."""
+    return _data(noise, seed, repeat)[:2]
+
+
+def _data(noise: str, seed: int, repeat: int) -> tuple[Any, Any, Any, Any]:
+    sizes = settings()["sinc"]
+    X, y = make_sinc(
+        sizes["train"], noise=noise, random_state=seed_of(seed, "sinc", noise, repeat, "train")
+    )
+    X_test, y_test = make_sinc(
+        sizes["test"], noise=None, random_state=seed_of(seed, "sinc", noise, repeat, "test")
+    )
+    return X, y, X_test, y_test
+
+
+def _fit(machine: Machine, X: Any, y: Any, seed: int, repeat: int) -> ELMRegressor:
+    model = ELMRegressor(
+        machine.loss,
+        n_hidden=machine.L,
+        alpha=machine.alpha,
+        random_state=seed_of(seed, "sinc", "hidden layer", repeat),
+    )
+    return model.fit(X, y)
