@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The tests run one process per core; one BLAS thread each keeps them from fighting.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: test check format bench study clean
+.PHONY: test check format bench study reproduce clean
 
 test: .venv/ready  ## the tests
 	$(BIN)/pytest -n auto
@@ -15,6 +15,9 @@ check: .venv/ready  ## all that must be green before a change lands
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -n auto --cov --cov-report=term
+
+reproduce: .venv/ready  ## the paper's tables and figures, to out/report.html; ARGS=--quick: 4 minutes
+	$(BIN)/kmpe reproduce $(ARGS)
 
 format: .venv/ready  ## rewrite the files as the linter wants them
 	$(BIN)/ruff format .

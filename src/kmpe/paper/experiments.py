@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kmpe.datasets import load
-from kmpe.paper import benchmarks, sinc
+from kmpe.paper import benchmarks, clustering, faces, sinc
 from kmpe.paper.parts import Part
 from kmpe.paper.plan import Plan, chunks, payload_of
 from kmpe.paper.settings import Benchmark, Machine, settings
@@ -29,7 +29,7 @@ def plan(todo: Plan) -> list[Part]:
         if task in todo.experiments:
             for row in todo.rows(task):
                 parts += chunks(todo, task, row.key, todo.repeats, 10, payload_of(asdict(row)), 0.1)
-    return parts
+    return [*parts, *faces.plan(todo), *clustering.plan(todo)]
 
 
 def plan_tuning(todo: Plan) -> list[Part]:
@@ -74,8 +74,10 @@ def work(part: Part, data_dir: str | None) -> list[Any]:
                 train, _ = benchmarks.split(row, len(X), part.seed, 0)
                 return [_entries(tune(row.task, X[train], y[train], part.seed, row.key))]
             return [benchmarks.draw(row, X, y, part.seed, repeat) for repeat in repeats]
+        case "digits" | "digit examples" | "face clusters":
+            return clustering.work(part, payload, data_dir)
         case _:
-            raise ValueError(f"{part.experiment!r} is no experiment")
+            return faces.work(part, payload, data_dir)
 
 
 def _entries(machines: Mapping[str, Machine]) -> dict[str, dict[str, float]]:

@@ -26,14 +26,12 @@ def prepare_folder(folder: Path) -> Path:
 
 def write(path: Path, text: str) -> None:
     """Write a file under another name and then rename it, so that no reader sees half of it."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, suffix=".tmp", delete=False
-        ) as file:
-            file.write(text)
-        os.chmod(file.name, 0o644)  # temporary files are readable by their owner only
-        os.replace(file.name, path)
+        unfinished.write_text(text, encoding="utf-8")
+        os.replace(unfinished, path)
     except OSError as error:
+        unfinished.unlink(missing_ok=True)
         raise OutputError(
             f"cannot write {path} ({error.strerror}): choose another folder with --out"
         ) from error

@@ -42,8 +42,9 @@ class Plan:
         Tables and figures.
     seed, repeats : int
         Seed, and the number of repeats behind each "mean ± standard deviation".
-    draws, face_draws : int
-        Draws of the sinc data, and of contaminated faces for each curve of Figures 3 and 4.
+    draws, face_draws, cluster_draws : int
+        Draws of the sinc data, of spoilt faces for each curve of Figures 3 and 4, and of data
+        to cluster.
     here : set of str
         The data sets that were found.
     machines : mapping
@@ -55,6 +56,7 @@ class Plan:
     repeats: int
     draws: int
     face_draws: int
+    cluster_draws: int
     here: frozenset[str]
     machines: Mapping[str, Mapping[str, Machine]]
 

@@ -121,6 +121,7 @@ def _plan(options: Options, names: Sequence[str], here: frozenset[str]) -> Plan:
         repeats=repeats,
         draws=10 * asked if asked else settings()["sinc"]["draws"],
         face_draws=min(settings()["faces"]["draws"], max(1, repeats // 10)),
+        cluster_draws=10 if options.quick and not asked else repeats,
         here=here,
         machines={},
     )
@@ -141,13 +142,10 @@ def _do(parts: Sequence[Part], options: Options, title: str) -> list[Done]:
 
 
 def _advance(bar: Any, done: Done) -> None:
-    if done.kept:
+    if done.kept and not bar.disable:
         # Finished in an earlier run: it says nothing about the speed of this one.
         bar.initial += done.part.cost
-        bar.n += done.part.cost
-        bar.refresh()
-    else:
-        bar.update(done.part.cost)
+    bar.update(done.part.cost)
 
 
 def _about(options: Options, todo: Plan, done: Sequence[Done], wall: float) -> dict[str, Any]:

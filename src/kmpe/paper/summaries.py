@@ -11,6 +11,7 @@ from kmpe.paper.parts import Done
 from kmpe.paper.plan import Plan
 from kmpe.paper.settings import (
     ELM_METHODS,
+    PCA_METHODS,
     Benchmark,
     Machine,
     benchmarks,
@@ -59,6 +60,23 @@ def summarise(todo: Plan, results: Results, data: Mapping[str, Dataset]) -> dict
                 row.key: _scores(results[task][row.key], printed()[name][row.printed])
                 for row in todo.rows(task)
             }
+    for name, kind in (("fig3", "occlusion"), ("fig4", "dummy")):
+        if name in todo.names:
+            found = results[f"reconstruction {kind}"]
+            tables[name] = {outliers: _errors(draws) for outliers, draws in found.items()}
+    if "table9" in todo.names:
+        ((source, draws),) = results["digits"].items()
+        paper = printed()["table9"] if source == "mnist" else {}
+        scores = _clusters(draws, "ACC", 100)
+        tables["table9"] = {m: _beside(row, paper.get(m)) for m, row in scores.items()}
+    if "table10" in todo.names:
+        ((source, draws),) = results["face clusters"].items()
+        paper = printed()["table10"] if source == "yale" else {}
+        measures = {what: _clusters(draws, what, 1) for what in ("ACC", "NMI")}
+        tables["table10"] = {
+            m: {what: _beside(row[m], paper.get(m, {}).get(what)) for what, row in measures.items()}
+            for m in measures["ACC"]
+        }
     return tables
 
 
@@ -90,7 +108,49 @@ def verdicts(tables: Mapping[str, Any]) -> dict[str, Any]:
         if name in tables:
             rows = [row for key, row in tables[name].items() if key in printed()[name]]
             found[name] = _within(row[method]["test"] for row in rows for method in ELM_METHODS)
+    for name in ("fig3", "fig4"):
+        if name in tables:
+            found[name] = {"lowest": all(_kmpe_lowest(row["all"]) for row in tables[name].values())}
+    if "table9" in tables:
+        found["table9"] = _within(c for row in tables["table9"].values() for c in row.values())
+    if "table10" in tables:
+        rows = [row for measures in tables["table10"].values() for row in measures.values()]
+        found["table10"] = _within(cell for row in rows for cell in row.values())
     return found
+
+
+def _errors(draws: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return mean errors over draws, by what is averaged, method and number of components."""
+    first = draws[0]
+    return {
+        average: {
+            method: {m: compare([draw[average][method][m] for draw in draws], None) for m in line}
+            for method, line in lines.items()
+        }
+        for average, lines in first.items()
+    }
+
+
+def _kmpe_lowest(lines: Mapping[str, Mapping[str, Mapping[str, float]]]) -> bool:
+    """Whether PCA-KMPE has the smallest error of the paper's methods from m = 20 on."""
+    return all(
+        cell["mean"] == min(lines[method][m]["mean"] for method in PCA_METHODS)
+        for m, cell in lines["PCA-KMPE"].items()
+        if int(m) >= 20
+    )
+
+
+def _clusters(draws: Sequence[Any], what: str, factor: float) -> dict[str, dict[str, Any]]:
+    """Return the scores of all draws by number of components and method."""
+    return {
+        m: {method: [factor * draw[m][method][what] for draw in draws] for method in row}
+        for m, row in draws[0].items()
+    }
+
+
+def _beside(row: Mapping[str, Any], paper: Sequence[Any] | None) -> dict[str, Any]:
+    beside = dict(zip(PCA_METHODS, paper, strict=True)) if paper else {}
+    return {method: compare(values, beside.get(method)) for method, values in row.items()}
 
 
 def _sinc(results: Sequence[Mapping[str, float]], paper: Sequence[float]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """HTML tables: the printed number and ours side by side, coloured by their distance."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -9,10 +9,13 @@ from kmpe.paper.settings import ELM_METHODS
 __all__ = ["machines_table", "scores_table", "sinc_table", "specification_table", "table"]
 
 
-def table(head: Sequence[Sequence[str]], body: Sequence[Sequence[str]]) -> str:
-    """Return a table from rows of finished cells."""
+def table(
+    head: Sequence[Sequence[str]], body: Sequence[Sequence[str]], apart: Collection[int] = ()
+) -> str:
+    """Return a table from rows of finished cells; those ``apart`` are set in italics."""
     rows = ["<thead>", *(f"<tr>{''.join(row)}</tr>" for row in head), "</thead><tbody>"]
-    rows += [f"<tr>{''.join(row)}</tr>" for row in body]
+    for i, row in enumerate(body):
+        rows.append(f"<tr{' class=reading' if i in apart else ''}>{''.join(row)}</tr>")
     return f'<div class="scroll"><table>{"".join(rows)}</tbody></table></div>'
 
 
@@ -25,10 +28,12 @@ def scores_table(
     digits: int,
     *,
     best: str,
+    readings: Collection[str] = (),
 ) -> str:
     """Return a table of "mean ± standard deviation", two columns for each method of the paper.
 
-    ``best`` says whether the smallest ("low") or the largest ("high") of a row is in bold.
+    ``best`` says whether the smallest ("low") or the largest ("high") of a row is in bold, and
+    ``readings`` which rows are other readings of one before.
     """
     head = [
         [th(corner, rowspan=2), *(th(method, colspan=2) for method in methods)]
@@ -47,7 +52,7 @@ def scores_table(
             cells += _pairs(row, methods, digits, best)
             cells += [_plain(row.get(peer), digits) for peer in peers]
         body.append(cells)
-    return table(head, body)
+    return table(head, body, {i for i, key in enumerate(rows) if key in readings})
 
 
 def sinc_table(rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
@@ -90,7 +95,7 @@ def machines_table(
         [th(symbols.get(name, name)) for _, name in columns],
     ]
     body = [
-        [th(titles[key], scope="row"), *(td(f"{row[m].get(name, 0):g}") for m, name in columns)]
+        [th(titles[key], scope="row"), *(td(_number(row[m].get(name, 0))) for m, name in columns)]
         for key, row in rows.items()
     ]
     return table(head, body)
@@ -155,6 +160,15 @@ def _pairs(
 
 def _plain(cell: Mapping[str, Any] | None, digits: int) -> str:
     return td(_pm(cell["mean"], cell["sd"], digits) if cell else "", "ours peer")
+
+
+def _number(value: float) -> str:
+    """Return a setting as a reader would write it: 0.8, 200, 2.5×10⁻⁵."""
+    if value == 0 or value >= 1e-3:
+        return f"{value:g}"
+    digits, power = f"{value:e}".split("e")
+    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{float(digits):g}×10{raised}"
 
 
 def _pm(mean: float, sd: float, digits: int) -> str:

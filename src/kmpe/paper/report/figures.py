@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-__all__ = ["curves", "errors", "montage", "montages"]
+__all__ = ["curves", "errors", "montages"]
 
 # Stands for the page's own colour of text, so that one drawing serves light and dark pages.
 _INK = "#010203"
@@ -76,20 +76,16 @@ def errors(panels: Mapping[str, Mapping[str, Any]], ylabel: str) -> str:
                     m,
                     mean,
                     color=_COLOURS.get(method, _INK),
-                    marker=_MARKERS.get(method, "x"),
+                    marker=_MARKERS.get(method, "x" if method == "RobustPCA()" else "+"),
                     ms=4,
                     lw=2.2 if method == "PCA-KMPE" else 1.3,
+                    ls="-" if method in _COLOURS else ":",
                     label=method,
                 )
             axis.set(title=title, xlabel="number of components m")
         axes[0].set_ylabel(ylabel)
         _legend(figure, axes[0])
     return svg()
-
-
-def montage(images: Any, labels: Sequence[str] = (), *, width: float = 10) -> str:
-    """Draw a grid of images, (rows, columns, height, width), with a label before each row."""
-    return montages({"": images}, labels, width=width)
 
 
 def montages(panels: Mapping[str, Any], labels: Sequence[str] = (), *, width: float = 10) -> str:
@@ -129,7 +125,8 @@ def _figure(width: float, height: float) -> Iterator[tuple[Figure, Callable[[], 
 
 def _legend(figure: Figure, axis: Any) -> None:
     handles, names = axis.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
+    rows = 1 + len(names) // 7
+    figure.legend(handles, names, loc="outside lower center", ncols=-(-len(names) // rows))
 
 
 def _for_the_page(svg: str) -> str:

@@ -1,0 +1,137 @@
+"""The command line: what it accepts, and how it ends."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kmpe import cli
+from kmpe.datasets import load
+from kmpe.paper import run
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder with a file for Wine, whose values are right and whose bytes are not."""
+    monkeypatch.delenv("KMPE_DATA", raising=False)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    wine = load("wine")
+    lines = [",".join([*wine.feature_names, wine.target_name])]
+    for row, label in zip(wine.X.tolist(), wine.y, strict=True):
+        lines.append(",".join([*map(repr, row), label]))
+    (folder / "wine.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text, "SHA-256"),
+        (lambda text: text[:2000], "whole rows where 178 are expected"),
+        (lambda text: text.replace("ash,", "ashes,", 1), "has no column 'ash'"),
+    ],
+)
+def test_bad_data_end_in_one_sentence_and_code_2(
+    change: Callable[[str], str],
+    message: str,
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = data / "wine.csv"
+    file.write_text(change(file.read_text()))
+    out = tmp_path / "out"
+    code = cli.main(["reproduce", "table8", "--data-dir", str(data), "--out", str(out)])
+    told = capsys.readouterr().err
+    assert code == 2
+    assert message in told
+    assert len(told.strip().splitlines()) == 1
+    assert list(out.iterdir()) == []
+
+
+def test_an_output_folder_that_cannot_be_written_ends_with_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    code = cli.main(["reproduce", "table1", "--out", str(tmp_path / "file" / "out")])
+    assert code == 2
+    assert "choose another one with --out" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["reproduce", "table11"], ["reproduce", "--repeats", "0"], ["reproduce", "--jobs", "x"], []],
+)
+def test_wrong_arguments_end_with_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(arguments)
+    assert stopped.value.code == 2
+    assert "kmpe" in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "kmpe.paper.run")
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert cli.main(["reproduce", "table1"]) == 2
+    assert "tqdm is missing: pip install 'kmpe[paper]'" in capsys.readouterr().err
+
+
+def test_a_stopped_run_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "reproduce", stop)
+    assert cli.main(["reproduce"]) == 130
+    assert "goes on from here" in capsys.readouterr().err
+
+
+def test_settings_alone_need_no_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["reproduce", "table1", "table6", "--out", str(tmp_path)]) == 0
+    assert "report.html written" in capsys.readouterr().out
+    assert (tmp_path / "table6.csv").exists()
+
+
+def test_a_killed_run_goes_on_to_the_same_results(tmp_path: Path) -> None:
+    def command(out: str) -> list[str]:
+        options = ["--repeats", "20", "--jobs", "1", "--out", str(tmp_path / out)]
+        return [
+            sys.executable,
+            "-c",
+            "from kmpe.cli import main; main()",
+            "reproduce",
+            "table2",
+            *options,
+        ]
+
+    killed = subprocess.Popen(command("killed"), start_new_session=True, stderr=subprocess.DEVNULL)
+    parts = tmp_path / "killed" / "parts"
+    deadline = time.monotonic() + 60
+    while len(list(parts.glob("*.json"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    finished = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.json")}
+    assert 2 <= len(finished) < 8
+    assert not (tmp_path / "killed" / "report.html").exists()
+    for out in ("killed", "whole"):
+        subprocess.run(command(out), check=True, capture_output=True)
+    assert all(parts.joinpath(name).stat().st_mtime_ns == at for name, at in finished.items())
+    again, whole = (
+        json.loads((tmp_path / out / "results.json").read_text()) for out in ("killed", "whole")
+    )
+    assert again["tables"] == whole["tables"]
+    assert again["run"]["parts_kept"] >= len(finished)

@@ -1,0 +1,378 @@
+"""The paper's experiments: their settings, their protocol, and runs that can be stopped."""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kmpe.datasets import load
+from kmpe.paper import benchmarks, experiments, faces, parts, run, subspaces, tune
+from kmpe.paper.files import OutputError, prepare_folder, write
+from kmpe.paper.parts import Part, run_parts
+from kmpe.paper.plan import ARTEFACTS
+from kmpe.paper.run import Options, reproduce
+from kmpe.paper.settings import (
+    ELM_METHODS,
+    PCA_METHODS,
+    printed,
+    readings,
+    seed_of,
+    settings,
+    sinc_machines,
+)
+from kmpe.paper.settings import (
+    benchmarks as rows_of,
+)
+from kmpe.paper.summaries import compare, verdicts
+from part_work import square, threads
+
+
+def row_of(key: str) -> Any:
+    rows = (*rows_of("regression"), *rows_of("classification"), *readings())
+    return next(row for row in rows if row.key == key)
+
+
+def mean_scores(key: str, repeats: int) -> dict[str, float]:
+    row = row_of(key)
+    X, y = benchmarks.prepare(row, load(row.data, download=False))
+    draws = [benchmarks.draw(row, X, y, 0, repeat) for repeat in range(repeats)]
+    return {method: float(np.mean([draw[method][1] for draw in draws])) for method in draws[0]}
+
+
+# -- settings and protocol -----------------------------------------------------------------------
+
+
+def test_every_row_of_the_settings_has_a_printed_result_and_the_reverse() -> None:
+    assert list(settings()["regression"]) == list(printed()["table7"])
+    assert list(settings()["classification"]) == list(printed()["table8"])
+    assert [str(m) for m in settings()["digits"]["components"]] == list(printed()["table9"])
+    assert [str(m) for m in settings()["face_clusters"]["components"]] == list(printed()["table10"])
+    assert all(len(row) == 4 for table in ("table7", "table8") for row in printed()[table].values())
+    assert all(len(row) == len(PCA_METHODS) for row in printed()["table9"].values())
+
+
+def test_no_kernel_width_stands_where_a_penalty_belongs() -> None:
+    rows = [row.machines for row in (*rows_of("regression"), *rows_of("classification"))]
+    for machines in [*rows, sinc_machines("uniform"), sinc_machines("sine")]:
+        for method in ("ELM-RCC", "ELM-KMPE"):
+            machine = machines[method]
+            assert machine.sigma is not None
+            assert machine.sigma >= 0.3 > 0.002 >= machine.alpha
+
+
+def test_seeds_depend_on_names_alone() -> None:
+    assert seed_of(0, "servo", 1) == 2054450881
+    assert len({seed_of(0, name, r) for name in ("servo", "yacht") for r in range(50)}) == 100
+
+
+def test_regression_brings_every_column_to_the_unit_interval() -> None:
+    row = row_of("slump")
+    X, y = benchmarks.prepare(row, load("slump"))
+    assert X.shape == (103, 9)
+    for values in (X, y[:, None]):
+        np.testing.assert_array_equal(
+            [values.min(axis=0), values.max(axis=0)], [[0], [1]] * np.ones(values.shape[1])
+        )
+
+
+def test_other_readings_change_one_thing() -> None:
+    glass = load("glass")
+    assert benchmarks.prepare(row_of("glass"), glass)[0].shape == (214, 10)
+    assert benchmarks.prepare(row_of("glass_without_id"), glass)[0].shape == (214, 9)
+    assert benchmarks.prepare(row_of("glass_unscaled"), glass)[0].max() == 214
+
+
+def test_training_and_testing_parts_do_not_overlap() -> None:
+    row = row_of("wdbc")
+    train, test = benchmarks.split(row, 569, 0, 3)
+    assert len(train) == 100
+    assert len(test) == 469  # the paper's 496 is more than there is
+    assert not set(train) & set(test)
+    again, _ = benchmarks.split(row, 569, 0, 3)
+    np.testing.assert_array_equal(train, again)
+
+
+@pytest.mark.parametrize(("key", "table"), [("servo", "table7"), ("glass_unscaled", "table8")])
+def test_means_lie_within_two_of_the_printed_standard_deviations(key: str, table: str) -> None:
+    scores = mean_scores(key, 5)
+    for method, (_, (mean, sd)) in zip(
+        ELM_METHODS, printed()[table][row_of(key).printed], strict=True
+    ):
+        assert abs(scores[method] - mean) <= 2 * sd
+
+
+def test_the_row_number_of_glass_gives_its_class_away() -> None:
+    with_id, without = mean_scores("glass", 3), mean_scores("glass_without_id", 3)
+    assert with_id["ELM-KMPE"] > without["ELM-KMPE"] + 10
+
+
+@pytest.mark.filterwarnings("ignore:Stopped at max_iter")
+def test_leading_components_of_a_large_fit_are_those_of_a_small_one() -> None:
+    X = faces.load_faces("lfw", None).reshape(100, -1)
+    both = subspaces.fit_methods(X, (12, 20), 0)
+    alone = subspaces.fit_methods(X, (12,), 0)
+    for method in PCA_METHODS:
+        if method != "PCA-L1":  # greedy: the same by construction
+            np.testing.assert_allclose(
+                both[method][12].components_, alone[method][12].components_, atol=1e-6
+            )
+    np.testing.assert_allclose(
+        np.abs(both["PCA"][12].components_ @ both["scikit-learn PCA"][12].components_.T),
+        np.eye(12),
+        atol=1e-6,
+    )
+
+
+def test_images_survive_packing() -> None:
+    images = np.arange(24).reshape(2, 3, 2, 2)
+    packed = json.loads(json.dumps(faces.pack(images)))
+    np.testing.assert_array_equal(faces.unpack(packed), images)
+
+
+def test_tuning_finds_a_machine_for_each_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune, "_CANDIDATES", 3)
+    todo = run._plan(
+        Options(names=["table2", "table7"]), ["table2", "table7"], frozenset({"servo"})
+    )
+    tuning = experiments.plan_tuning(todo)
+    assert [part.key for part in tuning] == ["uniform", "sine", "servo"]
+    found = {part.key: parts._do(part, experiments.work, None).results[0] for part in tuning[1:]}
+    machines = experiments.tuned(found)["servo"]
+    assert machines["ELM"].alpha == 0
+    assert machines["ELM-KMPE"].p is not None
+    row = next(r for r in replace(todo, machines={"servo": machines}).rows("regression"))
+    assert row.machines == machines
+
+
+# -- parts ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do parts here: other processes take seconds to start, and hide their lines from coverage."""
+    monkeypatch.setattr(parts, "_in_processes", here)
+
+
+def here(todo: Sequence[Part], work: Any, data_dir: str | None, _: int) -> Iterator[Any]:
+    for part in todo:
+        yield parts._do(part, work, data_dir)
+
+
+def run_all(todo: Sequence[Part], folder: Path, jobs: int = 1, work: Any = square) -> list[Any]:
+    (folder / "marks").mkdir(parents=True, exist_ok=True)
+    marks = str(folder / "marks")
+    done = run_parts(
+        todo, work, folder=folder / "parts", data_dir=marks, jobs=jobs, progress=lambda _: None
+    )
+    return [item.results for item in done]
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_finished_parts_are_not_done_again(tmp_path: Path) -> None:
+    todo = [Part("test", "works", i, i + 2, 0) for i in range(0, 6, 2)]
+    todo.append(Part("test", "fails", 6, 8, 0))
+    with pytest.raises(RuntimeError, match="killed"):
+        run_all(todo, tmp_path)
+    finished = len(list((tmp_path / "marks").glob("works-*")))
+    assert finished == 3
+    (tmp_path / "marks" / "mended").touch()
+    results = run_all(todo, tmp_path)
+    assert results == [[0, 1], [4, 9], [16, 25], [36, 49]]
+    assert len(list((tmp_path / "marks").glob("works-*"))) == 3
+    assert not list((tmp_path / "parts").glob("*.tmp"))
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_a_part_that_cannot_be_read_is_done_again(tmp_path: Path) -> None:
+    todo = [Part("test", "works", 0, 2, 0)]
+    first = run_all(todo, tmp_path)
+    file = tmp_path / "parts" / todo[0].name
+    file.write_text(file.read_text()[:-3])
+    assert run_all(todo, tmp_path) == first
+    assert len(list((tmp_path / "marks").glob("works-*"))) == 2
+
+
+def test_a_part_is_named_by_all_that_decides_its_result() -> None:
+    part = Part("test", "a", 0, 2, 0, "{}")
+    others = [
+        replace(part, key="b"),
+        replace(part, last=3),
+        replace(part, seed=1),
+        replace(part, payload='{"L": 3}'),
+    ]
+    assert len({part.name, *(other.name for other in others)}) == 5
+    assert replace(part, cost=9.0).name == part.name
+
+
+def test_processes_have_one_thread_and_leave_the_environment_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    todo = [Part("test", "threads", i, i + 1, 0) for i in range(2)]
+    assert run_all(todo, tmp_path, jobs=2, work=threads) == [["1"], ["1"]]
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "7"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
+def test_numbers_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
+    options = Options(names=["table2"], repeats=6, jobs=1, out=tmp_path / "one")
+    one = reproduce(options)
+    two = reproduce(replace(options, jobs=2, out=tmp_path / "two"))
+    assert one["tables"] == two["tables"]
+    files = [tmp_path / out / "table2.csv" for out in ("one", "two")]
+    assert files[0].read_text() == files[1].read_text()
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_numbers_depend_on_the_seed(tmp_path: Path) -> None:
+    options = Options(names=["table2"], repeats=1)
+    first, other = (reproduce(replace(options, seed=s, out=tmp_path / f"{s}")) for s in (0, 1))
+    assert first["tables"] != other["tables"]
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def test_a_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    write(path, "old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OutputError, match="No space left"):
+        write(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"cannot write to the output folder .*choose another"):
+        prepare_folder(tmp_path / "file" / "out")
+
+
+# -- summaries -----------------------------------------------------------------------------------
+
+
+def test_distances_are_in_the_papers_standard_deviations() -> None:
+    cell = compare([1.0, 2.0, 3.0], [1.0, 0.5])
+    assert cell == {"mean": 2.0, "sd": 1.0, "n": 3, "paper": 1.0, "paper_sd": 0.5, "z": 2.0}
+    assert "z" not in compare([1.0], [1.0, 0.0])
+    assert compare([1.0], None) == {"mean": 1.0, "sd": 0.0, "n": 1}
+
+
+def test_only_printed_rows_count_for_the_verdict() -> None:
+    cell = {"test": {"z": 0.0}}
+    far = {"test": {"z": 3.0}}
+    table = {
+        "glass": {"ELM": far, "RELM": cell, "ELM-RCC": cell, "ELM-KMPE": cell},
+        "glass_unscaled": dict.fromkeys(ELM_METHODS, far),
+    }
+    assert verdicts({"table8": table}) == {"table8": {"within": 3, "of": 4}}
+
+
+def test_the_verdict_on_figures_asks_for_the_lowest_error_from_20_on() -> None:
+    lines = {method: {"10": {"mean": 1.0}, "20": {"mean": 2.0}} for method in PCA_METHODS}
+    lines["PCA-KMPE"] = {"10": {"mean": 3.0}, "20": {"mean": 1.5}}
+    assert verdicts({"fig3": {"15": {"all": lines}}}) == {"fig3": {"lowest": True}}
+    lines["PCA-L1"] = {"10": {"mean": 1.0}, "20": {"mean": 1.4}}
+    assert verdicts({"fig3": {"15": {"all": lines}}}) == {"fig3": {"lowest": False}}
+
+
+# -- a whole run, on the data that packages carry --------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def whole_run(tmp_path_factory: pytest.TempPathFactory, testrun_uid: str) -> tuple[Path, Any]:
+    """Run everything once, fewer components than the paper; workers of the tests share it."""
+    out = tmp_path_factory.getbasetemp().parent / f"whole-{testrun_uid}"
+    out.mkdir(exist_ok=True)
+    fewer = {"components": [5, 10, 20], "reconstruction": 20}
+    with (out / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the second worker waits, and then finds all parts done
+        patch.delenv("KMPE_DATA", raising=False)
+        patch.setenv("KMPE_CACHE", str(out / "cache"))
+        patch.setattr(
+            run, "load", lambda name, data_dir: load(name, data_dir=data_dir, download=False)
+        )
+        patch.setattr(parts, "_in_processes", here)
+        for name, value in fewer.items():
+            patch.setitem(settings()["faces"], name, value)
+        patch.setitem(settings()["stand_in"]["face_clusters"], "components", [10, 20])
+        patch.setitem(settings()["stand_in"]["digits"], "components", [5, 10])
+        return out, reproduce(Options(repeats=2, out=out))
+
+
+def test_a_machine_without_data_gets_every_table_and_figure(whole_run: tuple[Path, Any]) -> None:
+    out, results = whole_run
+    page = (out / "report.html").read_text()
+    assert all(f'id="{name}"' in page for name in ARTEFACTS)
+    assert set(results["missing"]) == {"user_knowledge", "leaf", "yale", "mnist"}
+    assert all(sentence in page.replace("&#x27;", "'") for sentence in results["missing"].values())
+    assert json.loads((out / "results.json").read_text()) == json.loads(json.dumps(results))
+
+
+def test_stand_ins_have_no_printed_numbers_beside_them(whole_run: tuple[Path, Any]) -> None:
+    out, results = whole_run
+    tables = results["tables"]
+    assert all("paper" not in cell for row in tables["table9"].values() for cell in row.values())
+    assert "71.83" not in (out / "table9.csv").read_text()
+    page = (out / "report.html").read_text()
+    assert page.count("<b>Stand-in.</b>") == 8  # five figures of faces, one of digits, two tables
+
+
+def test_the_page_needs_no_network(whole_run: tuple[Path, Any]) -> None:
+    page = (whole_run[0] / "report.html").read_text()
+    for word in ("<script", "<link", "src=", "url(http", "@import"):
+        assert word not in page
+
+
+def test_each_table_has_a_csv_file(whole_run: tuple[Path, Any]) -> None:
+    out, _ = whole_run
+    for i in range(1, 11):
+        lines = (out / f"table{i}.csv").read_text().splitlines()
+        assert len(lines) > 2
+        assert len({line.count(",") for line in lines}) == 1
+
+
+def test_a_browser_shows_every_table_and_figure(whole_run: tuple[Path, Any]) -> None:
+    browser = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
+    if browser is None:
+        pytest.skip("no Chromium here to look at the report with")
+    out, _ = whole_run
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={out / 'profile'}"]
+    shown = subprocess.run(
+        [browser, *flags, "--dump-dom", (out / "report.html").as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    sections = dict(
+        re.findall(r'<section class="artefact" id="(\w+)">(.*?)</section>', shown, re.DOTALL)
+    )
+    assert set(sections) == set(ARTEFACTS)
+    for name, section in sections.items():
+        if name.startswith("table"):
+            assert section.count("<td") >= 8
+        else:
+            assert "</svg>" in section
+            assert "<image" in section or section.count("<path") > 20
