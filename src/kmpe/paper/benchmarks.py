@@ -10,7 +10,7 @@ from sklearn.metrics import root_mean_squared_error
 from kmpe import ELMClassifier, ELMRegressor
 from kmpe.datasets import Dataset
 from kmpe.metrics import clustering_accuracy
-from kmpe.paper.settings import Benchmark, Machine, seed_of
+from kmpe.paper.settings import DEFAULT, Benchmark, Machine, seed_of
 
 __all__ = ["build", "draw", "prepare", "split"]
 
@@ -55,6 +55,9 @@ def draw(row: Benchmark, X: Any, y: Any, seed: int, repeat: int) -> dict[str, li
     # One hidden layer per repeat for all methods that have the same number of nodes.
     layer = seed_of(seed, row.data, repeat, "hidden layer")
     models = {method: build(row, machine, layer) for method, machine in row.machines.items()}
+    size = row.machines["ELM-KMPE"]
+    own = ELMRegressor if row.task == "regression" else ELMClassifier
+    models[DEFAULT] = own(n_hidden=size.L, alpha=size.alpha, random_state=layer)
     if row.task == "regression":
         models["HuberRegressor"] = HuberRegressor(alpha=0.0, max_iter=1000)
     scores = {}

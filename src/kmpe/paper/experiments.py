@@ -9,7 +9,7 @@ from kmpe.datasets import load
 from kmpe.paper import benchmarks, clustering, faces, sinc
 from kmpe.paper.parts import Part
 from kmpe.paper.plan import Plan, chunks, payload_of
-from kmpe.paper.settings import Benchmark, Machine, settings
+from kmpe.paper.settings import ELM_METHODS, Benchmark, Machine, settings
 from kmpe.paper.settings import benchmarks as rows_of
 from kmpe.paper.tune import tune
 
@@ -60,7 +60,7 @@ def work(part: Part, data_dir: str | None) -> list[Any]:
     repeats = range(part.first, part.last)
     match part.experiment:
         case "sinc" | "curves":
-            machines = {m: Machine.of(entry) for m, entry in payload["machines"].items()}
+            machines = {m: Machine.of(payload["machines"][m]) for m in ELM_METHODS}
             one = sinc.draw if part.experiment == "sinc" else sinc.curves
             return [one(part.key, machines, part.seed, repeat) for repeat in repeats]
         case "tune sinc":
@@ -85,5 +85,6 @@ def _entries(machines: Mapping[str, Machine]) -> dict[str, dict[str, float]]:
 
 
 def _row(payload: dict[str, Any]) -> Benchmark:
-    machines = {method: Machine(**entry) for method, entry in payload.pop("machines").items()}
+    entries = payload.pop("machines")
+    machines = {method: Machine(**entries[method]) for method in ELM_METHODS}
     return Benchmark(**payload | {"add": tuple(payload["add"])}, machines=machines)

@@ -62,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Done:
-    """The results of a part, one for each repeat, and the seconds that they took."""
+    """The results of a part, one for each repeat, and the processor seconds that they took."""
 
     part: Part
     results: Sequence[Any]
@@ -135,12 +135,12 @@ def _in_processes(
 
 
 def _do(part: Part, work: Work, data_dir: str | None) -> Done:
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings():
         # A fit that stops at max_iter is a result here; the report says how the fits are made.
         warnings.simplefilter("ignore")
         results = work(part, data_dir)
-    return Done(part, results, time.perf_counter() - start, kept=False)
+    return Done(part, results, time.process_time() - start, kept=False)
 
 
 def _die_with_the_parent() -> None:

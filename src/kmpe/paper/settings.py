@@ -11,6 +11,7 @@ from typing import Any
 from kmpe import KMPE, Correntropy, Loss, Squared
 
 __all__ = [
+    "DEFAULT",
     "ELM_METHODS",
     "PCA_METHODS",
     "Benchmark",
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 ELM_METHODS = ("ELM", "RELM", "ELM-RCC", "ELM-KMPE")
+#: The package's own loss, as it is by default, on the hidden layer of ELM-KMPE.
+DEFAULT = "default loss"
 PCA_METHODS = ("PCA", "R1-PCA", "PCA-L1", "HQ-PCA", "PCA-GM", "PCA-KMPE")
 
 

@@ -8,7 +8,7 @@ from sklearn.metrics import root_mean_squared_error
 
 from kmpe import ELMRegressor
 from kmpe.datasets import make_sinc
-from kmpe.paper.settings import Machine, seed_of, settings
+from kmpe.paper.settings import DEFAULT, Machine, seed_of, settings
 
 __all__ = ["curves", "draw", "training_data"]
 
@@ -19,9 +19,14 @@ def draw(noise: str, machines: Mapping[str, Machine], seed: int, repeat: int) ->
     200 noisy samples to train on, 200 noise-free ones to test; inputs are not rescaled.
     """
     X, y, X_test, y_test = _data(noise, seed, repeat)
+    models = {method: _build(machine, seed, repeat) for method, machine in machines.items()}
+    size = machines["ELM-KMPE"]
+    models[DEFAULT] = ELMRegressor(
+        n_hidden=size.L, alpha=size.alpha, random_state=_layer(seed, repeat)
+    )
     return {
-        method: root_mean_squared_error(y_test, _fit(machine, X, y, seed, repeat).predict(X_test))
-        for method, machine in machines.items()
+        method: float(root_mean_squared_error(y_test, model.fit(X, y).predict(X_test)))
+        for method, model in models.items()
     }
 
 
@@ -36,7 +41,8 @@ def curves(noise: str, machines: Mapping[str, Machine], seed: int, repeat: int) 
         "sinc": (8 * np.sinc(grid / np.pi)).tolist(),
     }
     for method, machine in machines.items():
-        found[method] = _fit(machine, X, y, seed, repeat).predict(grid[:, None]).tolist()
+        model = _build(machine, seed, repeat).fit(X, y)
+        found[method] = model.predict(grid[:, None]).tolist()
     return found
 
 
@@ -56,11 +62,11 @@ def _data(noise: str, seed: int, repeat: int) -> tuple[Any, Any, Any, Any]:
     return X, y, X_test, y_test
 
 
-def _fit(machine: Machine, X: Any, y: Any, seed: int, repeat: int) -> ELMRegressor:
-    model = ELMRegressor(
-        machine.loss,
-        n_hidden=machine.L,
-        alpha=machine.alpha,
-        random_state=seed_of(seed, "sinc", "hidden layer", repeat),
+def _build(machine: Machine, seed: int, repeat: int) -> ELMRegressor:
+    return ELMRegressor(
+        machine.loss, n_hidden=machine.L, alpha=machine.alpha, random_state=_layer(seed, repeat)
     )
-    return model.fit(X, y)
+
+
+def _layer(seed: int, repeat: int) -> int:
+    return seed_of(seed, "sinc", "hidden layer", repeat)

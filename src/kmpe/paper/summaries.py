@@ -97,7 +97,9 @@ def verdicts(tables: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the paper's claims come to, one entry for each table that has a claim."""
     found: dict[str, Any] = {}
     if "table2" in tables:
-        rows = tables["table2"].values()
+        rows = [
+            {method: row[method] for method in ELM_METHODS} for row in tables["table2"].values()
+        ]
         found["table2"] = {
             "inside": all(
                 cell["min"] <= cell["paper"] <= cell["max"] for r in rows for cell in r.values()
@@ -154,18 +156,15 @@ def _beside(row: Mapping[str, Any], paper: Sequence[Any] | None) -> dict[str, An
 
 
 def _sinc(results: Sequence[Mapping[str, float]], paper: Sequence[float]) -> dict[str, Any]:
-    row = {}
-    for method, value in zip(ELM_METHODS, paper, strict=True):
+    row: dict[str, dict[str, float]] = {}
+    beside = dict(zip(ELM_METHODS, paper, strict=True))
+    for method in results[0]:
         errors = np.array([result[method] for result in results])
-        row[method] = {
-            "mean": float(errors.mean()),
-            "sd": float(errors.std(ddof=1)) if len(errors) > 1 else 0.0,
-            "n": len(errors),
-            "min": float(errors.min()),
-            "max": float(errors.max()),
-            "paper": value,
-            "share_below": float(np.mean(errors <= value)),
-        }
+        row[method] = compare(errors, None)
+        row[method] |= {"min": float(errors.min()), "max": float(errors.max())}
+        if method in beside:
+            value = beside[method]
+            row[method] |= {"paper": value, "share_below": float(np.mean(errors <= value))}
     return row
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from kmpe.paper import faces
 from kmpe.paper.plan import Plan
 from kmpe.paper.report import cells, figures
-from kmpe.paper.settings import ELM_METHODS, PCA_METHODS, benchmarks, readings, settings
+from kmpe.paper.settings import DEFAULT, ELM_METHODS, PCA_METHODS, benchmarks, readings, settings
 from kmpe.paper.subspaces import PEERS
 
 __all__ = ["body"]
@@ -113,7 +113,7 @@ def _scores(name: str, todo: Plan, table: Mapping[str, Any]) -> str:
                 {key: {m: c[part] for m, c in row.items()} for key, row in rows.items()},
                 _titles(todo),
                 ELM_METHODS,
-                ("HuberRegressor",) if task == "regression" else (),
+                (DEFAULT, "HuberRegressor") if task == "regression" else (DEFAULT,),
                 "Data set",
                 4 if task == "regression" else 2,
                 best="low" if task == "regression" else "high",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from kmpe.paper.settings import ELM_METHODS
+from kmpe.paper.settings import DEFAULT, ELM_METHODS
 
 __all__ = ["machines_table", "scores_table", "sinc_table", "specification_table", "table"]
 
@@ -58,8 +58,13 @@ def scores_table(
 def sinc_table(rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
     """Return Table 2: the paper's one draw, and the mean and range of ours."""
     head = [
-        [th("Noise", rowspan=2), *(th(method, colspan=3) for method in ELM_METHODS)],
-        [th(name) for _ in ELM_METHODS for name in ("paper", "mean", "range")],
+        [
+            th("Noise", rowspan=2),
+            *(th(method, colspan=3) for method in ELM_METHODS),
+            th(DEFAULT, colspan=2, cls="peer"),
+        ],
+        [th(name) for _ in ELM_METHODS for name in ("paper", "mean", "range")]
+        + [th("mean", cls="peer"), th("range")],
     ]
     body = []
     for noise, row in rows.items():
@@ -71,12 +76,13 @@ def sinc_table(rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str])
                 td(f"{cell['paper']:.4f}", "paper"),
                 td(f"{cell['mean']:.4f}", "ours"),
                 td(
-                    f"{cell['min']:.2f} – {cell['max']:.2f}",
+                    _range(cell),
                     "ours z0" if inside else "ours z3",
                     f"{cell['share_below']:.1%} of {cell['n']} draws are at or below the paper's",
                 ),
             ]
-        body.append(cells)
+        own = row[DEFAULT]
+        body.append([*cells, td(f"{own['mean']:.4f}", "ours peer"), td(_range(own), "ours")])
     return table(head, body)
 
 
@@ -160,6 +166,10 @@ def _pairs(
 
 def _plain(cell: Mapping[str, Any] | None, digits: int) -> str:
     return td(_pm(cell["mean"], cell["sd"], digits) if cell else "", "ours peer")
+
+
+def _range(cell: Mapping[str, float]) -> str:
+    return f"{cell['min']:.2f} – {cell['max']:.2f}"
 
 
 def _number(value: float) -> str:
