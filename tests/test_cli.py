@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -88,15 +89,23 @@ def test_a_missing_extra_is_named(
     assert "tqdm is missing: pip install 'kmpe[paper]'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("end", "code", "message"),
+    [(KeyboardInterrupt, 130, "goes on from here"), (BrokenProcessPool, 2, "--jobs 1")],
+)
 def test_a_stopped_run_says_how_to_go_on(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    end: type[BaseException],
+    code: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def stop(_: object) -> None:
-        raise KeyboardInterrupt
+        raise end
 
     monkeypatch.setattr(run, "reproduce", stop)
-    assert cli.main(["reproduce"]) == 130
-    assert "goes on from here" in capsys.readouterr().err
+    assert cli.main(["reproduce"]) == code
+    assert message in capsys.readouterr().err
 
 
 def test_settings_alone_need_no_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 __all__ = ["main"]
@@ -37,6 +38,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         results = reproduce(options)
     except (DatasetError, OutputError) as error:
         print(f"kmpe: {error}", file=sys.stderr)
+        return 2
+    except BrokenProcessPool:
+        print(
+            "kmpe: a process died, perhaps for want of memory: go on with --jobs 1", file=sys.stderr
+        )
         return 2
     except KeyboardInterrupt:
         print("kmpe: stopped; the same command goes on from here", file=sys.stderr)

@@ -79,7 +79,7 @@ def reproduce(options: Options) -> dict[str, Any]:
         "run": _about(options, todo, done, time.perf_counter() - start),
         "data": {name: item.source for name, item in data.items()},
         "missing": missing,
-        "verdicts": verdicts(tables),
+        "verdicts": verdicts(_on_the_papers_data(tables, data)),
         "tables": tables,
     }
     page = render(todo, results, gathered)
@@ -88,6 +88,11 @@ def reproduce(options: Options) -> dict[str, Any]:
         write(out / file, text)
     write(out / "report.html", page)
     return results
+
+
+def _on_the_papers_data(tables: dict[str, Any], data: dict[str, Dataset]) -> dict[str, Any]:
+    """Leave out the figures made from a stand-in: the paper claims nothing of it."""
+    return {k: v for k, v in tables.items() if "yale" in data or k not in ("fig3", "fig4")}
 
 
 def find_data(
