@@ -116,7 +116,7 @@ def test_settings_alone_need_no_work(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_killed_run_goes_on_to_the_same_results(tmp_path: Path) -> None:
     def command(out: str) -> list[str]:
-        options = ["--repeats", "20", "--jobs", "1", "--out", str(tmp_path / out)]
+        options = ["--repeats", "10", "--jobs", "1", "--out", str(tmp_path / out)]
         return [
             sys.executable,
             "-c",
@@ -128,13 +128,13 @@ def test_a_killed_run_goes_on_to_the_same_results(tmp_path: Path) -> None:
 
     killed = subprocess.Popen(command("killed"), start_new_session=True, stderr=subprocess.DEVNULL)
     parts = tmp_path / "killed" / "parts"
-    deadline = time.monotonic() + 60
-    while len(list(parts.glob("*.json"))) < 2 and time.monotonic() < deadline:
+    deadline = time.monotonic() + 300
+    while len(list(parts.glob("*.json"))) < 1 and time.monotonic() < deadline:
         time.sleep(0.02)
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
     finished = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.json")}
-    assert 2 <= len(finished) < 8
+    assert 1 <= len(finished) < 4
     assert not (tmp_path / "killed" / "report.html").exists()
     for out in ("killed", "whole"):
         subprocess.run(command(out), check=True, capture_output=True)
