@@ -86,7 +86,7 @@ def _faces(name: str, found: Mapping[str, Any]) -> str:
 
 
 def _clusters(table: Mapping[str, Any], digits: int) -> str:
-    return cells.scores_table(table, {}, PCA_METHODS, PEERS[:1], "", digits, best="high")
+    return cells.stacked_table(table, PCA_METHODS, PEERS[:1], digits)
 
 
 def _stand_in(todo: Plan, data: str, experiment: str) -> str:

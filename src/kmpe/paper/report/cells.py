@@ -6,7 +6,14 @@ from typing import Any
 
 from kmpe.paper.settings import DEFAULT, ELM_METHODS
 
-__all__ = ["machines_table", "scores_table", "sinc_table", "specification_table", "table"]
+__all__ = [
+    "machines_table",
+    "scores_table",
+    "sinc_table",
+    "specification_table",
+    "stacked_table",
+    "table",
+]
 
 
 def table(
@@ -53,6 +60,31 @@ def scores_table(
             cells += [_plain(row.get(peer), digits) for peer in peers]
         body.append(cells)
     return table(head, body, {i for i, key in enumerate(rows) if key in readings})
+
+
+def stacked_table(
+    rows: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    methods: Sequence[str],
+    peers: Sequence[str],
+    digits: int,
+) -> str:
+    """Return a table with the printed line above ours, for as many methods as six."""
+    head = [
+        [th("", colspan=2), *(th(m) for m in methods), *(th(peer, cls="peer") for peer in peers)]
+    ]
+    body = []
+    for key, row in rows.items():
+        pairs = _pairs(row, methods, digits, "high")
+        ours = [th("ours", scope="row"), *pairs[1::2]]
+        ours += [_plain(row.get(peer), digits) for peer in peers]
+        if any("paper" in row[method] for method in methods):
+            blank = [td("", "peer") for _ in peers]
+            body.append([th(key, rowspan=2, scope="row"), th("paper", scope="row"), *pairs[::2]])
+            body[-1] += blank
+            body.append(ours)
+        else:
+            body.append([th(key, scope="row"), *ours])
+    return table(head, body)
 
 
 def sinc_table(rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
