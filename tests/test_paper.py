@@ -19,6 +19,8 @@ from kmpe.paper import benchmarks, experiments, faces, parts, run, subspaces, tu
 from kmpe.paper.files import OutputError, prepare_folder, write
 from kmpe.paper.parts import Part, run_parts
 from kmpe.paper.plan import ARTEFACTS
+from kmpe.paper.report import cells
+from kmpe.paper.report.verdicts import misses
 from kmpe.paper.run import Options, reproduce
 from kmpe.paper.settings import (
     ELM_METHODS,
@@ -307,6 +309,41 @@ def test_the_verdict_on_figures_asks_for_the_lowest_error_from_20_on() -> None:
     assert verdicts({"fig3": {"15": {"all": lines}}}) == {"fig3": {"lowest": True}}
     lines["PCA-L1"] = {"10": {"mean": 1.0}, "20": {"mean": 1.4}}
     assert verdicts({"fig3": {"15": {"all": lines}}}) == {"fig3": {"lowest": False}}
+
+
+def test_cells_are_coloured_by_their_distance() -> None:
+    near = {"mean": 1.0, "sd": 0.1, "paper": 1.1, "paper_sd": 0.5, "z": -0.2}
+    far = {"mean": 3.0, "sd": 0.1, "paper": 1.0, "paper_sd": 0.5, "z": 4.0}
+    html = cells.stacked_table({"m = 5": {"PCA": near, "HQ-PCA": far}}, ("PCA", "HQ-PCA"), (), 2)
+    assert '<td class="ours z0"' in html
+    assert '<td class="ours best z3" title="+4.00 of the paper&#x27;s standard deviations">' in html
+    assert '<td class="paper best">1.10 ± 0.50</td>' in html
+    side = cells.scores_table({"a": {"PCA": near}, "b": {}}, {}, ("PCA",), (), "", 2, best="low")
+    assert "not here" in side
+
+
+def test_settings_are_written_as_a_reader_would() -> None:
+    rows = {"servo": {m: row_of("servo").machines[m].entry() for m in ELM_METHODS}}
+    html = cells.machines_table(rows, {"servo": "Servo"}, "Data set")
+    assert "<td>1×10⁻⁵</td>" in html
+    assert "<td>0.8</td>" in html
+
+
+def test_cells_that_count_and_miss_are_listed() -> None:
+    far = {"mean": 3.0, "sd": 0.1, "paper": 1.0, "paper_sd": 0.5, "z": 4.0}
+    near = far | {"z": 1.0}
+    rows = {method: {"test": near} for method in ELM_METHODS}
+    tables = {
+        "table8": {"glass": rows | {"ELM": {"test": far}}, "glass_unscaled": {"ELM": far}},
+        "table9": {"50": {"PCA": far}},
+        "table10": {"20": {"NMI": {"PCA": far, "HQ-PCA": near}}},
+    }
+    assert misses("table8", tables, {"glass": "Glass"}) == {
+        "glass": ["Glass, ELM: 3.00 against 1.00 ± 0.50 (+4.0)"]
+    }
+    assert list(misses("table9", tables, {})) == ["m = 50"]
+    assert list(misses("table10", tables, {})) == ["m = 20, NMI"]
+    assert misses("table1", tables, {}) == {}
 
 
 # -- a whole run, on the data that packages carry --------------------------------------------------
