@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_linnerud
+from sklearn.datasets import load_digits, load_iris, load_linnerud
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import root_mean_squared_error
@@ -231,6 +231,17 @@ def test_mislabelled_rows_lose_their_weight():
     assert model.score(X, y) > 0.93
 
 
+def test_the_default_classifier_loses_no_class():
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    train = rng.uniform(size=len(y)) < 0.6
+    wrong = train & (rng.uniform(size=len(y)) < 0.2)
+    y_wrong = np.where(wrong, (y + rng.integers(1, 10, len(y))) % 10, y)
+    for labels in (y, y_wrong):
+        model = make_pipeline(StandardScaler(), ELMClassifier(random_state=0))
+        assert model.fit(X[train], labels[train]).score(X[~train], y[~train]) > 0.88
+
+
 # -- as a scikit-learn user expects it -------------------------------------------------------
 
 
@@ -290,7 +301,7 @@ def test_probabilities_lie_on_the_simplex_and_agree_with_the_class():
         np.testing.assert_allclose(P.sum(axis=1), 1)
         np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[rows]))
     scores = np.array([[0.2, 0.3, 0.5], [1.2, -0.1, -0.1], [0.6, 0.6, -1.0]])
-    from kmpe.elm import _nearest_probabilities
+    from kmpe.elm.classifier import _nearest_probabilities
 
     expected = [[0.2, 0.3, 0.5], [1, 0, 0], [0.5, 0.5, 0]]
     np.testing.assert_allclose(_nearest_probabilities(scores), expected, atol=1e-12)

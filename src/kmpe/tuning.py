@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from kmpe.adaptive import CANDIDATES, Selection, choose_loss
+from kmpe.adaptive import Selection, choose_loss
 from kmpe.losses import Correntropy, Loss, Squared
 from kmpe.rows import Rows
 from kmpe.scale import Array, mad
@@ -94,13 +94,7 @@ class _Path:
         return np.asarray(self.T - self.H @ beta)
 
 
-def tune(
-    rows: Rows,
-    *,
-    loss: Loss | None,
-    alpha: float | None,
-    candidates: tuple[Loss, ...] = CANDIDATES,
-) -> Tuned:
+def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
     """Choose what is None of the loss and α, on a sample of the rows where there are many."""
     size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
     a = rows.a
@@ -127,7 +121,6 @@ def tune(
             path.residuals(state.beta),
             sample_weight=path.a,
             leverage=_share(path, state),
-            candidates=candidates,
         )
         state = _settle(path, selection.loss, state, alpha)
     tuned = Tuned(*state, selection.loss, selection)
