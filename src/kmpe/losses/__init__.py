@@ -1,0 +1,19 @@
+"""Losses as functions of the squared residual norm."""
+
+from kmpe.losses.base import Loss
+from kmpe.losses.kernel import KMPE, Correntropy, kernel_gap
+from kmpe.losses.plain import MPE, Cauchy, Huber, RiskSensitive, Squared, Trimmed, Tukey
+
+__all__ = [
+    "KMPE",
+    "MPE",
+    "Cauchy",
+    "Correntropy",
+    "Huber",
+    "Loss",
+    "RiskSensitive",
+    "Squared",
+    "Trimmed",
+    "Tukey",
+    "kernel_gap",
+]
