@@ -43,7 +43,7 @@ def report(title, limit, models, X, repeats, U=None):
     base = next(iter(medians.values()))
     for name, median in medians.items():
         error = "" if U is None else f"{subspace_error(models[name].components_, U):9.4f}"
-        print(f"{title:22}{name:24}{median:10.4f}{median / base:8.2f}{limit:7}{error}")
+        print(f"{title:22}{name:24}{median:10.4f}{median / base:8.2f}{limit:>7}{error}")
 
 
 def main():

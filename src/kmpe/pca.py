@@ -36,7 +36,7 @@ _START_ROWS_PER_COMPONENT = 20
 _SETTLING_ROWS_PER_COLUMN = 20
 # The loss that needs no tuning, and the one that every robust start ends with.
 _SAFE = Trimmed("cutoff")
-_SAFE_STEPS = 3
+_SAFE_STEPS = 2
 # No row is an outlier for certain below this many standard deviations.
 _FAR_OUT = 5.0
 
