@@ -194,7 +194,10 @@ def test_efficient_means_95_percent_of_least_squares(loss):
 
 powers = st.floats(0.5, 12)
 widths = st.floats(0.05, 20)
-vectors = st.lists(st.floats(-5, 5), min_size=1, max_size=20).map(np.array)
+# Squares of numbers below 1e-150 are no longer normal numbers: those are zero here.
+vectors = st.lists(st.floats(-5, 5), min_size=1, max_size=20).map(
+    lambda values: np.where(np.abs(values) < 1e-100, 0.0, values)
+)
 
 
 @given(x=vectors, p=powers, sigma=widths, seed=st.integers(0, 99))
@@ -224,7 +227,7 @@ def test_property_3_small_power(e, sigma):
 def test_properties_4_and_7_a_wide_kernel_gives_the_p_norm(e, p):
     sigma = 1e4
     norm = np.mean(np.abs(e) ** p) / (np.sqrt(2) * sigma) ** p
-    assert kmpe_loss(e, 0 * e, p=p, sigma=sigma) == pytest.approx(norm, rel=1e-6, abs=1e-100)
+    assert kmpe_loss(e, 0 * e, p=p, sigma=sigma) == pytest.approx(norm, rel=1e-6)
 
 
 def test_property_7_small_errors_give_the_p_norm():
