@@ -37,6 +37,8 @@ _SETTLING_ROWS_PER_COLUMN = 20
 # The loss that needs no tuning, and the one that every robust start ends with.
 _SAFE = Trimmed("cutoff")
 _SAFE_STEPS = 2
+# From there a scale has settled by now, or goes in circles.
+_SETTLING_STEPS = 6
 # No row is an outlier for certain below this many standard deviations.
 _FAR_OUT = 5.0
 
@@ -272,4 +274,4 @@ def _settle(problem: WeightedPCA, loss: Loss, theta: Subspace) -> Settled[Subspa
         s = problem.squared_residuals(theta)
         edge = cutoff(s, problem.sample_weight, problem.dim, z=_FAR_OUT)
         theta = problem.solve(Trimmed(edge).weight(s), theta)
-    return settle(problem, loss, theta)
+    return settle(problem, loss, theta, max_steps=_SETTLING_STEPS)

@@ -248,7 +248,7 @@ def settle(
     loss: Loss,
     theta: Theta,
     *,
-    max_steps: int = 6,
+    max_steps: int = 30,
     bounded: bool = True,
 ) -> Settled[Theta]:
     """Let a rule's σ settle from a start that outliers do not hold, where nothing need anneal.
