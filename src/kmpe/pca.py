@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from kmpe.losses import Loss, Squared, Trimmed
+from kmpe.machine import team
 from kmpe.problems.pca import Points, Scatter, Subspace, WeightedPCA, weighted_pca
 from kmpe.problems.pca.start import believable_rows, central_rows, enough_components
 from kmpe.projection import Projection, check_components, check_rows, is_whole
@@ -165,14 +166,16 @@ class RobustPCA(Projection):
         self._check_parameters(X.shape)
         rows = check_rows(X, sample_weight)
         m = self.n_components if is_whole(self.n_components) else rows.most_components
-        problem = weighted_pca(rows, 0, most=min(m, *X.shape))
-        problem, fit, n_settling = self._solve(problem, rows)
+        # Many small decompositions: BLAS threads would make each of them slower.
+        with team():
+            problem = weighted_pca(rows, 0, most=min(m, *X.shape))
+            problem, fit, n_settling = self._solve(problem, rows)
+            final = problem.final(min(m, *X.shape))
+            theta = final.lift(final.solve(fit.weights, fit.theta))
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=2)
         self._set_weights(problem, fit)
         self.n_iter_ = n_settling + fit.n_iter
-        final = problem.final(min(m, *X.shape))
-        theta = final.lift(final.solve(fit.weights, fit.theta))
         per_row = rows.n / rows.degrees_of_freedom
         variances, total = theta.variances * per_row, theta.total * per_row
         if self.n_components is not None and not is_whole(self.n_components):

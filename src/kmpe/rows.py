@@ -7,25 +7,19 @@ here and nowhere else.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from kmpe.machine import team
+from kmpe import passes
 from kmpe.scale import Array
 
 __all__ = ["Block", "Rows"]
 
-Where = slice | npt.NDArray[np.intp]
-
 # A block of features is read from memory once and from the cache for the rest of a pass. From
 # 1 MB to 8 MB the time of a pass differs by less than its noise; larger ones leave the cache.
 _BLOCK_BYTES = 4 << 20
-# Blocks that one worker sums before its part joins the rest. It is a constant, so that the
-# order of summation, and with it the last digit, is the same for any number of workers.
-_BLOCKS_PER_PART = 8
 
 
 class Block(NamedTuple):
@@ -76,21 +70,18 @@ class Rows:
     def blocks(self) -> Iterator[Block]:
         """Yield all rows in order, a block at a time."""
         for part in self._parts():
-            yield from self._blocks(part)
+            yield from map(self._block, part)
 
     def each(self, work: Callable[[Block], object]) -> None:
         """Call ``work`` on every block, several at a time."""
-        with team() as workers:
-            for _ in workers.map(partial(self._each, work), self._parts()):
-                pass
+        passes.each(self._parts(), lambda where: work(self._block(where)))
 
     def total(self, term: Callable[[Block], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Return the sums of what ``term`` returns over all blocks, several at a time.
 
         The digits do not depend on how many.
         """
-        with team() as workers:
-            return _sums(workers.map(partial(self._total, term), self._parts()))
+        return passes.total(self._parts(), lambda where: term(self._block(where)))
 
     def sample(self, size: int, rng: np.random.Generator) -> Self:
         """Draw about ``size`` rows, which stand for all of them, into memory.
@@ -114,46 +105,17 @@ class Rows:
         """Return these rows with all features computed once and kept in memory."""
         H = np.empty((len(self), self.n_features), dtype)
 
-        def keep(part: slice) -> None:
-            for where in self._slices(part):
-                H[where] = self.features(where)
+        def keep(where: slice) -> None:
+            H[where] = self.features(where)
 
-        with team() as workers:
-            for _ in workers.map(keep, self._parts()):
-                pass
+        passes.each(self._parts(), keep)
         return replace(self, features=H.__getitem__)
 
-    @property
-    def _block_size(self) -> int:
-        return max(1, _BLOCK_BYTES // (8 * self.n_features))
+    def _parts(self) -> list[list[slice]]:
+        return passes.slices(len(self), max(1, _BLOCK_BYTES // (8 * self.n_features)))
 
-    def _parts(self) -> list[slice]:
-        size = _BLOCKS_PER_PART * self._block_size
-        return [slice(i, min(i + size, len(self))) for i in range(0, len(self), size)]
-
-    def _slices(self, part: slice) -> list[slice]:
-        size = self._block_size
-        return [slice(i, min(i + size, part.stop)) for i in range(part.start, part.stop, size)]
-
-    def _blocks(self, part: slice) -> Iterator[Block]:
-        for where in self._slices(part):
-            # Sums are taken in double precision whatever the features are kept in.
-            H = np.asarray(self.features(where), dtype=np.float64)
-            T = np.asarray(self.T[where], dtype=np.float64)
-            yield Block(H, T, self.a[where], where)
-
-    def _each(self, work: Callable[[Block], object], part: slice) -> None:
-        for block in self._blocks(part):
-            work(block)
-
-    def _total(self, term: Callable[[Block], tuple[Array, ...]], part: slice) -> tuple[Array, ...]:
-        return _sums(map(term, self._blocks(part)))
-
-
-def _sums(parts: Iterator[tuple[Array, ...]]) -> tuple[Array, ...]:
-    """Return the sums of the parts, in their order."""
-    sums = tuple(np.array(value) for value in next(parts))
-    for part in parts:
-        for total, value in zip(sums, part, strict=True):
-            total += value
-    return sums
+    def _block(self, where: slice) -> Block:
+        # Sums are taken in double precision whatever the features are kept in.
+        H = np.asarray(self.features(where), dtype=np.float64)
+        T = np.asarray(self.T[where], dtype=np.float64)
+        return Block(H, T, self.a[where], where)

@@ -88,13 +88,16 @@ class WeightedPCA(ABC):
         inside = mean @ theta.W
         s = self.points.squared_norms + mean @ mean
         kept = self._room_for_scores(theta)
-        for Y, where in self.points.blocks():
+
+        def subtract(Y: Array, where: slice) -> None:
             P = Y @ V
             if kept is not None:
                 kept[where] = P[:, 1:]
             s[where] -= 2 * P[:, 0]
             T = P[:, 1:] - inside
             s[where] -= np.einsum("ij,ij->i", T, T)
+
+        self.points.each(subtract)
         return np.maximum(s, 0.0, out=s)
 
     def _room_for_scores(self, theta: Subspace) -> Array | None:  # noqa: ARG002 - for a subclass
@@ -115,10 +118,8 @@ class WeightedPCA(ABC):
 
     def _products(self, aw: Array, V: Array, shift: Array) -> Array:
         """Return SV with S the weighted covariance of the rows and shift their mean."""
-        VS = np.zeros(V.shape[::-1])
-        for Y, where in self.points.blocks():
-            # Twice as fast as Y.T @ T for rows in C order.
-            VS += (aw[where, None] * (Y @ V)).T @ Y
+        # Twice as fast as Y.T @ T for rows in C order.
+        (VS,) = self.points.total(lambda Y, where: ((aw[where, None] * (Y @ V)).T @ Y,))
         return np.asarray(VS.T / aw.sum() - np.outer(shift, shift @ V))
 
     def _counts(self, w: Array) -> Array:
@@ -132,9 +133,7 @@ class WeightedPCA(ABC):
     def _moments(self, aw: Array) -> tuple[Array, float]:
         """Return the weighted mean of the rows less the offset, and their total variance."""
         mass = float(aw.sum())
-        shift = np.zeros(self.points.d)
-        for Y, where in self.points.blocks():
-            shift += aw[where] @ Y
+        (shift,) = self.points.total(lambda Y, where: (aw[where] @ Y,))
         shift /= mass
         return shift, float(aw @ self.points.squared_norms) / mass - float(shift @ shift)
 
@@ -182,13 +181,13 @@ class Scatter(WeightedPCA):
 
     def scatter(self, aw: Array) -> tuple[Array, Array]:
         """Return the scatter matrix of weighted rows by weight, and their mean less the offset."""
-        d = self.points.d
-        S, shift = np.zeros((d, d)), np.zeros(d)
         root = np.sqrt(aw)
-        for Y, where in self.points.blocks():
+
+        def term(Y: Array, where: slice) -> tuple[Array, Array]:
             Y = Y * root[where, None]
-            S += Y.T @ Y
-            shift += root[where] @ Y
+            return Y.T @ Y, root[where] @ Y
+
+        S, shift = self.points.total(term)
         mass = float(aw.sum())
         shift /= mass
         return S / mass - np.outer(shift, shift), shift
@@ -200,10 +199,12 @@ class Scatter(WeightedPCA):
         mass = float(aw.sum())
         W = theta.W
         scores = self.last["scores"] if self.last.get("theta") is theta else None
-        both = np.zeros((W.shape[1] + 1, self.points.d))
-        for Y, where in self.points.blocks():
+
+        def term(Y: Array, where: slice) -> tuple[Array]:
             T = Y @ W if scores is None else scores[where]
-            both += np.column_stack([aw[where], aw[where, None] * T]).T @ Y
+            return (np.column_stack([aw[where], aw[where, None] * T]).T @ Y,)
+
+        (both,) = self.points.total(term)
         shift = both[0] / mass
         miss = both[1:].T / mass - np.outer(shift, shift @ W) - sketch @ W
         inside = W.T @ miss

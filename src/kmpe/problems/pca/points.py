@@ -1,12 +1,13 @@
 """Rows of which each counts a number of times, read block by block."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from kmpe import passes
 from kmpe.scale import Array
 
 __all__ = ["Index", "Points"]
@@ -62,9 +63,7 @@ class Points:
     @cached_property
     def mean(self) -> Array:
         """The mean of the rows."""
-        total = np.zeros(self.d)
-        for Y, where in self.blocks():
-            total += self.a[where] @ Y
+        (total,) = self.total(lambda Y, where: (self.a[where] @ Y,))
         return np.asarray(self.offset + total / self.n)
 
     @cached_property
@@ -85,8 +84,11 @@ class Points:
     def squared_norms(self) -> Array:
         """The squared distances of the rows from the offset."""
         norms = np.empty(len(self))
-        for Y, where in self.blocks():
+
+        def fill(Y: Array, where: slice) -> None:
             norms[where] = np.einsum("ij,ij->i", Y, Y)
+
+        self.each(fill)
         return norms
 
     @property
@@ -94,14 +96,20 @@ class Points:
         """A typical distance of a row from the middle of the rows."""
         return self._middle[1]
 
-    def blocks(self) -> Iterator[tuple[Array, slice]]:
-        """Yield the rows less the offset, a block at a time, and where they stand."""
-        size = max(_LEAST_ROWS, _BLOCK_BYTES // (8 * self.d))
-        moved = bool(self.offset.any())
-        for start in range(0, len(self), size):
-            where = slice(start, min(start + size, len(self)))
-            Y = np.asarray(self.X[where], dtype=np.float64)
-            yield (Y - self.offset if moved else Y), where
+    def each(self, work: Callable[[Array, slice], object]) -> None:
+        """Call ``work`` on blocks of rows less the offset and where they stand."""
+        passes.each(self._parts(), lambda where: work(self._block(where), where))
+
+    def total(self, term: Callable[[Array, slice], tuple[Array, ...]]) -> tuple[Array, ...]:
+        """Return the sums of what ``term`` returns for blocks of rows less the offset."""
+        return passes.total(self._parts(), lambda where: term(self._block(where), where))
+
+    def _parts(self) -> list[list[slice]]:
+        return passes.slices(len(self), max(_LEAST_ROWS, _BLOCK_BYTES // (8 * self.d)))
+
+    def _block(self, where: slice) -> Array:
+        Y = np.asarray(self.X[where], dtype=np.float64)
+        return Y - self.offset if self.offset.any() else Y
 
     def some(self, index: Index) -> "Points":
         """Return some of the rows, in double precision."""
