@@ -22,7 +22,7 @@ _KEY_COLUMNS = 256
 # Data that lie further from zero than this many times their spread are moved to it: products
 # with the rows as they stand would lose the digits.
 _FAR_FROM_ZERO = 10.0
-_N_FOR_OFFSET = 1000
+_N_FOR_OFFSET = 50
 
 
 @dataclass(frozen=True)
