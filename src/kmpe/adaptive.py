@@ -45,8 +45,8 @@ CANDIDATES: tuple[Loss, ...] = (
 )
 
 # How many standard errors of its advantage a candidate is charged, and as how many rows the
-# smoothed noise counts. Measured over ten noises at n = 100: without the charge Gaussian noise
-# pays for chance, with a whole standard error Laplace noise does; without smoothing both do.
+# smoothed noise counts. In 40 draws of ten noises at n = 100, Gaussian noise paid for chance
+# without the charge, Laplace noise with a whole standard error, and both without smoothing.
 _CHARGE = 0.3
 _SMOOTH_ROWS = 400.0
 _CENTRING_STEPS = 4

@@ -21,8 +21,8 @@ __all__ = ["INITS", "fit_ridge"]
 
 INITS = ("robust", "ridge", "zero")
 
-# From this many rows per feature on the accelerated solver is the faster one
-# (benchmarks/crossover.py).
+# From this many rows per feature on the accelerated solver is tried: twice the rows that its
+# start needs. `benchmarks/crossover.py` compares both solvers around it.
 _ACCELERATE = 24
 # Rows per feature in the sample on which the fit starts: the fit on it then has a cost within
 # a tenth of the best.

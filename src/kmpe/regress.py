@@ -18,9 +18,9 @@ __all__ = ["Regression", "regress"]
 _SAMPLE_ROWS = 4000
 _SAMPLE_ROWS_PER_COEFFICIENT = 20
 _SAMPLE_TOL = 1e-6
-# Residuals of the chosen loss show the noise more sharply than the pilot's. Measured on
-# uniform + 10% N(0, 9), n = 100, error over the best peer's: 0.53 with one more look, 0.49 with
-# two.
+# Residuals of the chosen loss show the noise more sharply than the pilot's. On uniform +
+# 10% N(0, 9), n = 100, 60 draws, the error over the best peer's was 0.53 with one more look and
+# 0.49 with two, which is not much more than chance.
 _MORE_LOOKS = 2
 # The second start must promise this much less variance: against bad leverage points the
 # trimmed one is the safer of the two.
