@@ -204,6 +204,16 @@ def test_sinc_in_the_order_of_the_paper(noise):
     assert means["ELM-KMPE"] < 0.2
 
 
+def test_a_penalty_beside_the_adaptive_loss_does_not_depend_on_the_choice():
+    errors = []
+    for seed in range(5):
+        X, y = make_sinc(noise="sine", random_state=seed)
+        X_test, y_test = make_sinc(noise=None, random_state=1000 + seed)
+        model = ELMRegressor(n_hidden=25, alpha=2.5e-6, random_state=seed).fit(X, y)
+        errors.append(root_mean_squared_error(y_test, model.predict(X_test)))
+    assert np.mean(errors) < 0.25
+
+
 def test_yacht_with_weights_without_bound(paper_data):
     rows = np.loadtxt(paper_data / "yacht.csv", delimiter=",", skiprows=1)
     rows = (rows - rows.min(axis=0)) / np.ptp(rows, axis=0)

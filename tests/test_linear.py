@@ -266,3 +266,14 @@ def test_constant_columns_and_targets():
     assert model.coef_[2] == pytest.approx(0, abs=1e-9)
     constant = RobustLinearRegression().fit(X, np.full(100, 3.0))
     np.testing.assert_allclose(constant.predict(X), 3.0)
+
+
+@pytest.mark.parametrize("noise", ["uniform", "normal"])
+def test_a_penalty_beside_the_adaptive_loss_is_that_of_ridge(noise):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 5))
+    y = X @ np.ones(5) + getattr(rng, noise)(-1, 1, 300)
+    for alpha in (1.0, 30.0):
+        ours = RobustLinearRegression(alpha=alpha).fit(X, y).coef_
+        theirs = Ridge(alpha=alpha).fit(X, y).coef_
+        np.testing.assert_allclose(ours.mean(), theirs.mean(), atol=0.03)

@@ -204,3 +204,13 @@ def choose_loss(
         scaled[0], scaled, np.array([part[0] for part in parts]), spread / math.sqrt(a.sum())
     )
     return replace(found, loss=scaled[int(np.argmin(found.score))])
+
+
+def mean_slope(loss: Loss, s: Array, a: Array, dim: int) -> float:
+    """Return E[ψ'] at squared residuals ``s``: what a row counts beside a penalty.
+
+    For least squares it is 1. Where ψ' is hardly positive on average, the weights tell it.
+    """
+    w = loss.weight(s)
+    slope = float(np.average(w + 2 / dim * s * loss.curvature(s), weights=a))
+    return max(slope, 0.25 * float(np.average(w, weights=a)))

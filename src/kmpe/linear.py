@@ -2,6 +2,7 @@
 
 import numbers
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -50,7 +51,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
     fit_intercept : bool, default=True
         Whether the model has an intercept. It has no penalty.
     alpha : float, default=0
-        Strength of the penalty on the slopes.
+        Strength of the penalty on the slopes. Beside the adaptive loss it is that of least
+        squares, as in scikit-learn's Ridge; a loss of which rows count for less gets less of it.
     max_iter : int, default=300
         The largest number of reweighted steps.
     tol : float, default=1e-10
@@ -148,6 +150,7 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         found = regress(problem, loss, max_iter=self.max_iter, tol=self.tol)
         if not found.fit.status.converged:
             warnings.warn(found.fit.message, ConvergenceWarning, stacklevel=2)
+        problem = replace(problem, penalties=found.penalties)
         self._set_attributes(problem, found, mean, size, single=np.ndim(y) == 1)
         return self
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kmpe.adaptive import Selection, choose_loss
+from kmpe.adaptive import Selection, choose_loss, mean_slope
 from kmpe.losses import Loss
 from kmpe.problems.linear import Linear
 from kmpe.scale import Array, mad
@@ -29,10 +29,11 @@ _SECOND_START = 0.8
 
 @dataclass(frozen=True)
 class Regression:
-    """A fit, the choice of its loss if there was one, and the leverages of the rows."""
+    """A fit, the choice of its loss if there was one, its penalties and the rows' leverages."""
 
     fit: Fit[Array]
     selection: Selection | None
+    penalties: Array
     leverages: Array
 
 
@@ -54,6 +55,7 @@ def regress(problem: Linear, loss: Loss | None, *, max_iter: int, tol: float) ->
             sample = sample_rows(problem, size)
         selection, theta = _adapt(sample, refit(sample, theta), max_iter)
         loss = selection.loss
+        problem = _weighed_alike(problem, sample, loss, theta)
     else:
         theta = pilot(sample)
         loss = resolve(sample, loss, theta)
@@ -63,6 +65,7 @@ def regress(problem: Linear, loss: Loss | None, *, max_iter: int, tol: float) ->
     return Regression(
         replace(fit, weights=fit.weights * (problem.a > 0)) if selection else fit,
         selection,
+        problem.penalties,
         problem.leverages(np.ones(len(problem))),
     )
 
@@ -95,5 +98,12 @@ def _chosen(sample: Linear, theta: Array, max_iter: int) -> tuple[Selection, Arr
         sample_weight=sample.a,
         leverage=sample.leverages(np.ones(len(sample))),
     )
-    fit = reweight(sample, selection.loss, theta, max_iter=max_iter, tol=_SAMPLE_TOL)
+    problem = _weighed_alike(sample, sample, selection.loss, theta)
+    fit = reweight(problem, selection.loss, theta, max_iter=max_iter, tol=_SAMPLE_TOL)
     return selection, fit.theta
+
+
+def _weighed_alike(problem: Linear, sample: Linear, loss: Loss, theta: Array) -> Linear:
+    """Return the problem with the penalty that does to this loss what it does to least squares."""
+    slope = mean_slope(loss, sample.squared_residuals(theta), sample.a, sample.dim)
+    return replace(problem, penalties=problem.penalties * slope)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from kmpe.adaptive import Selection, choose_loss
+from kmpe.adaptive import Selection, choose_loss, mean_slope
 from kmpe.losses import Correntropy, Loss, Squared
 from kmpe.rows import Rows
 from kmpe.scale import Array, mad
@@ -95,7 +95,11 @@ class _Path:
 
 
 def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
-    """Choose what is None of the loss and α, on a sample of the rows where there are many."""
+    """Choose what is None of the loss and α, on a sample of the rows where there are many.
+
+    An α that is given beside a loss to be chosen is that of least squares: the same α would weigh
+    on a loss whose rows count for less, as those of large p do.
+    """
     size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
     a = rows.a
     if len(rows) > size:
@@ -152,14 +156,10 @@ def _step(path: _Path, loss: Loss, state: _State, alpha: float | None) -> _State
     """Return the ridge fit to pseudo-targets."""
     R = path.residuals(state.beta)
     s, q = _norms(R), R.shape[1]
-    w = loss.weight(s)
-    n = float(path.a.sum())
-    slope = float(path.a @ (w + 2 / q * s * loss.curvature(s))) / n
-    # Where ψ' is hardly positive on average the weights say how far to go.
-    slope = max(slope, 0.25 * float(path.a @ w) / n)
+    slope = mean_slope(loss, s, path.a, q)
     if slope <= 0:
         return state
-    moved = path.fit(path.T - R + w[:, None] * R / slope, None if alpha is None else alpha / slope)
+    moved = path.fit(path.T - R + loss.weight(s)[:, None] * R / slope, alpha)
     return moved._replace(alpha=moved.alpha * slope)
 
 

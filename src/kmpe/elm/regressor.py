@@ -33,7 +33,8 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         U(0, 1): scale the inputs so that differences of order 1 matter.
     alpha : "auto" or float, default="auto"
         Strength of the penalty on β, the paper's λ'. Zero gives the solution of smallest norm,
-        "auto" that of smallest generalised cross-validation.
+        "auto" that of smallest generalised cross-validation. A number beside the adaptive loss
+        is that of least squares; ``alpha_`` is what the chosen loss gets.
     init : {"robust", "ridge", "zero"}, default="robust"
         "robust" starts from a ridge fit and brings σ down from the largest residual to its
         value; "ridge" leaves out the second part. Both then take steps that never raise the
