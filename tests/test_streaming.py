@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kmpe import KMPE, ELMClassifier, ELMRegressor, Squared
+from kmpe.datasets import make_sinc
 
 
 def truth(X):
@@ -115,3 +116,10 @@ def test_impossible_forgetting_is_refused(forgetting):
     X, y = next(batches(1))
     with pytest.raises(ValueError, match="forgetting"):
         ELMRegressor(forgetting=forgetting).partial_fit(X, y)
+
+
+def test_a_stream_has_no_intervals_and_says_so():
+    X, y = make_sinc(60, random_state=0)
+    model = ELMRegressor(n_hidden=10, random_state=0).partial_fit(X, y)
+    with pytest.raises(ValueError, match="a stream keeps no residuals for intervals: call fit"):
+        model.predict(X, return_interval=0.9)

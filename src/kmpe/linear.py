@@ -21,7 +21,7 @@ from kmpe.inference import (
     scaled_residuals,
     summary,
 )
-from kmpe.intervals import leave_one_out, radius
+from kmpe.intervals import around, leave_one_out, radius
 from kmpe.losses import Loss
 from kmpe.problems.linear import Linear, is_sparse
 from kmpe.regress import Regression, regress
@@ -175,11 +175,10 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         predicted = np.asarray(X @ self.coef_.T) + self.intercept_
         if return_interval is None:
             return predicted
-        width = radius(
+        half = radius(
             self.loo_residuals_, self._sample_weight, self.outlier_scores_, return_interval
         )
-        half = width if predicted.ndim == 2 else width[0]
-        return predicted, predicted - half, predicted + half
+        return around(predicted, half)
 
     def confidence_intervals(self, level: float = 0.95) -> Array:
         """Return lower and upper ends of the coefficients' confidence intervals.

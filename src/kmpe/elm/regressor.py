@@ -7,7 +7,7 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from kmpe.elm.base import ELM, check_range
-from kmpe.intervals import radius
+from kmpe.intervals import around, radius
 from kmpe.reading import read_with_targets
 from kmpe.scale import Array
 
@@ -159,11 +159,12 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         predicted = self._output(X)
         if return_interval is None:
             return predicted
-        width = radius(
+        if self._stream is not None:
+            raise ValueError("a stream keeps no residuals for intervals: call fit on some rows")
+        half = radius(
             self._interval_residuals, self._sample_weight, self.outlier_scores_, return_interval
         )
-        half = width if predicted.ndim == 2 else width[0]
-        return predicted, predicted - half, predicted + half
+        return around(predicted, half)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
