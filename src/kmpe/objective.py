@@ -32,7 +32,12 @@ class Floored:
     @classmethod
     def at(cls, loss: Loss, s: Array, a: Array | None, dim: int) -> "Floored":
         """Return the loss with the floor that squared residuals ``s`` suggest."""
-        return cls(loss, (_SMALLEST_RESIDUAL * mad(s, a, dim)) ** 2)
+        return cls(loss, (_SMALLEST_RESIDUAL * mad(s, a, dim)) ** 2 * cls.is_needed(loss))
+
+    @staticmethod
+    def is_needed(loss: Loss) -> bool:
+        """Return whether the weights of a loss have no bound near zero."""
+        return float(loss.weight(0.0)) > 1
 
     def rho(self, s: Array) -> Array:
         """Return ρ(s)."""
@@ -42,6 +47,8 @@ class Floored:
 
     def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
         """Return ρ(s) and ρ'(s)."""
+        if self.floor == 0:
+            return self.loss.rho_and_weight(s)
         rho, w = self.loss.rho_and_weight(np.maximum(s, self.floor))
         rho -= self._slope * np.maximum(self.floor - s, 0)
         return rho, w

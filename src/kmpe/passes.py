@@ -1,10 +1,12 @@
 """Passes over blocks of rows, several at a time, with digits that do not depend on how many.
 
 Consecutive blocks form a part; one worker sums the blocks of a part in their order, and the parts
-are summed in theirs. What a part is depends on the size of the blocks only.
+are summed in theirs. What a part is depends on the number and the size of the rows only.
 """
 
+import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,13 +17,25 @@ __all__ = ["each", "slices", "total"]
 
 Part = list[slice]
 
+# Parts of one block share the work evenly; where there are many blocks, larger parts have fewer
+# sums to add up.
 _BLOCKS_PER_PART = 8
+_MANY_BLOCKS = 128
+# Rows that fill half a block are divided among the workers, but not into pieces on which the
+# interpreter would take as long as the arithmetic.
+_FEW_BLOCKS = 8
+_LEAST_ROWS = 512
 
 
-def slices(n: int, size: int) -> list[Part]:
-    """Return the parts of n rows, each a list of slices of ``size`` rows."""
-    blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)]
-    return [blocks[i : i + _BLOCKS_PER_PART] for i in range(0, len(blocks), _BLOCKS_PER_PART)]
+def slices(n: int, most: int) -> list[Part]:
+    """Return the parts of n rows, each a list of slices of at most ``most`` rows."""
+    count = max(1, math.ceil(n / most))
+    if 2 * n > most:
+        count = max(count, min(_FEW_BLOCKS, n // _LEAST_ROWS))
+    ends = [n * i // count for i in range(count + 1)]
+    blocks = [slice(i, j) for i, j in pairwise(ends)]
+    size = _BLOCKS_PER_PART if count >= _MANY_BLOCKS else 1
+    return [blocks[i : i + size] for i in range(0, count, size)]
 
 
 def each(parts: list[Part], work: Callable[[slice], object]) -> None:

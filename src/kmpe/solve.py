@@ -5,6 +5,7 @@ problem they weigh; it returns a record and leaves no state behind.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, Literal, Protocol, TypeVar
@@ -208,16 +209,29 @@ def reweight(
     return Fit(state.theta, loss, w, tuple(history), status, message, state.s)
 
 
-def anneal(problem: Problem[Theta], loss: Loss, theta: Theta) -> tuple[Loss, Theta]:
+def anneal(
+    problem: Problem[Theta],
+    loss: Loss,
+    theta: Theta,
+    solve: Callable[[Array, Theta], Theta] | None = None,
+) -> tuple[Loss, Theta]:
     """Return the loss with its σ a number, and a start for it that outliers do not hold.
 
     σ comes down from the largest residual, halved at every weighted solve, to its value; where
     it is a rule, the rule is asked again at every step until its answer settles. On the way
     the loss is its own ``relaxed`` one.
+
+    Parameters
+    ----------
+    problem, loss, theta
+        What to solve, with which loss, and where to start.
+    solve : callable, optional
+        What to call instead of ``problem.solve``: one decimal place is enough here.
     """
+    solve = problem.solve if solve is None else solve
     a = problem.sample_weight
     s = problem.squared_residuals(theta)
-    if loss.resolve(s, a, problem.dim) is loss and (loss.convex or not hasattr(loss, "sigma")):
+    if not loss.has_rule and (loss.convex or not hasattr(loss, "sigma")):
         return loss, theta
     sigma = math.sqrt(float(s[a > 0].max()))
     for _ in range(_MAX_ANNEALING_STEPS):
@@ -228,7 +242,7 @@ def anneal(problem: Problem[Theta], loss: Loss, theta: Theta) -> tuple[Loss, The
         # Measured from the nearest row: only ratios of weights matter here, and the largest
         # weight is then 1 however small σ is.
         w = loss.relaxed(sigma).weight(s - s[a > 0].min())
-        theta = problem.solve(w, theta)
+        theta = solve(w, theta)
         s = problem.squared_residuals(theta)
     return resolve(problem, loss, theta), theta
 
@@ -268,7 +282,7 @@ def settle(
     """
     s = problem.squared_residuals(theta)
     resolved, steps = _resolve(problem, loss, theta, s, bounded), 0
-    settled = resolved is loss or getattr(loss, "sigma", None) in ONCE
+    settled = not loss.has_rule or getattr(loss, "sigma", None) in ONCE
     while not settled and steps < max_steps:
         theta = problem.solve(resolved.weight(s), theta)
         s = problem.squared_residuals(theta)
@@ -284,14 +298,16 @@ def resolve(problem: Problem[Theta], loss: Loss, theta: Theta) -> Loss:
     A rule's σ is doubled until ``theta`` costs less than to give up every row: a bounded loss
     on data that are fitted all but perfectly would otherwise be outweighed by the penalty.
     """
+    if not loss.has_rule:
+        return loss
     return _resolve(problem, loss, theta, problem.squared_residuals(theta), False)
 
 
 def _resolve(problem: Problem[Theta], loss: Loss, theta: Theta, s: Array, bounded: bool) -> Loss:
+    if not loss.has_rule:
+        return loss
     a = problem.sample_weight
     resolved = loss.resolve(s, a, problem.dim)
-    if resolved is loss:
-        return loss
     if bounded:
         inside = a * (s <= cutoff(s, a, problem.dim, z=_FAR_OUT) ** 2)
         most = _MOST_INFLATED * loss.resolve(s, inside, problem.dim).scale

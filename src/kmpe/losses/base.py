@@ -96,6 +96,11 @@ class Loss(ABC):
             raise ValueError(f"{self} has no scale yet: call resolve(s) with squared residuals")
         return float(sigma)
 
+    @property
+    def has_rule(self) -> bool:
+        """Whether σ is still the name of a rule."""
+        return isinstance(getattr(self, "sigma", 1.0), str)
+
     def rho(self, s: npt.ArrayLike) -> Array:
         """Return ρ(s)."""
         t, scale2 = self._unit(s)

@@ -45,6 +45,10 @@ class Correntropy(Loss):
     def _weight(self, t: Array) -> Array:
         return np.exp(-t / 2)
 
+    def _rho_and_weight(self, t: Array) -> tuple[Array, Array]:
+        q = kernel_gap(t)
+        return 2 * q, 1 - q
+
     def _curvature(self, t: Array) -> Array:
         return np.asarray(-0.5 * np.exp(-t / 2))
 
@@ -99,6 +103,8 @@ class KMPE(Loss):
     def _rho_and_weight(self, t: Array) -> tuple[Array, Array]:
         # One exponential and one power instead of three and two: half of the time.
         q = kernel_gap(t)
+        if self.p == 2:
+            return 2 * q, 1 - q
         power = q ** (self.p / 2 - 1)
         return np.asarray(4 / self.p * power * q), np.asarray(power * (1 - q))
 
