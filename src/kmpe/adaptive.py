@@ -185,13 +185,7 @@ def choose_loss(
     >>> choose_loss(noise).loss.p > 3
     True
     """
-    R = np.asarray(residuals, dtype=np.float64)
-    R = R.reshape(len(R), -1)
-    a = np.ones(len(R)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    h = np.broadcast_to(np.asarray(leverage, dtype=np.float64), len(a))
-    R = R / np.sqrt(1 - np.clip(h, 0.0, 0.99))[:, None]
-    counted = a > 0
-    R, a = R[counted], a[counted]
+    R, a = _as_noise(residuals, sample_weight, leverage)
     unit = mad(np.einsum("ij,ij->i", R, R), a, R.shape[1])
     scaled = tuple(c.at(c.scale * unit) if hasattr(c, "sigma") else c for c in candidates)
     if not R.any():
@@ -204,6 +198,34 @@ def choose_loss(
         scaled[0], scaled, np.array([part[0] for part in parts]), spread / math.sqrt(a.sum())
     )
     return replace(found, loss=scaled[int(np.argmin(found.score))])
+
+
+def variance(
+    residuals: npt.ArrayLike,
+    loss: Loss,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    leverage: npt.ArrayLike = 0.0,
+) -> float:
+    """Return the asymptotic variance that residuals, as in `choose_loss`, promise of one loss."""
+    R, a = _as_noise(residuals, sample_weight, leverage)
+    if not R.any():
+        return 0.0
+    unit = mad(np.einsum("ij,ij->i", R, R), a, R.shape[1])
+    return _Noise.of(R, a, unit).variance(loss)[0]
+
+
+def _as_noise(
+    residuals: npt.ArrayLike, sample_weight: npt.ArrayLike | None, leverage: npt.ArrayLike
+) -> tuple[Array, Array]:
+    """Return residuals (n, q) as large as the noise, and how often each counts."""
+    R = np.asarray(residuals, dtype=np.float64)
+    R = R.reshape(len(R), -1)
+    a = np.ones(len(R)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    h = np.broadcast_to(np.asarray(leverage, dtype=np.float64), len(a))
+    R = R / np.sqrt(1 - np.clip(h, 0.0, 0.99))[:, None]
+    counted = a > 0
+    return R[counted], a[counted]
 
 
 def mean_slope(loss: Loss, s: Array, a: Array, dim: int) -> float:

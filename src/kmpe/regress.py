@@ -1,10 +1,11 @@
 """Robust linear regression from start to end: pilot, choice of the loss, fit to all rows."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from kmpe.adaptive import Selection, choose_loss, mean_slope
+from kmpe.adaptive import Selection, choose_loss, mean_slope, variance
 from kmpe.losses import Loss
 from kmpe.problems.linear import Linear
 from kmpe.scale import Array, mad
@@ -53,7 +54,7 @@ def regress(problem: Linear, loss: Loss | None, *, max_iter: int, tol: float) ->
         if out.any():
             problem = replace(problem, a=np.where(out, 0.0, problem.a))
             sample = sample_rows(problem, size)
-        selection, theta = _adapt(sample, refit(sample, theta), max_iter)
+        selection, theta, _ = _adapt(sample, refit(sample, theta), max_iter)
         loss = selection.loss
         problem = _weighed_alike(problem, sample, loss, theta)
     else:
@@ -70,37 +71,45 @@ def regress(problem: Linear, loss: Loss | None, *, max_iter: int, tol: float) ->
     )
 
 
-def _adapt(sample: Linear, theta: Array, max_iter: int) -> tuple[Selection, Array]:
+def _adapt(sample: Linear, theta: Array, max_iter: int) -> "_Look":
     """Return the choice of the loss, and the fit with it to the sample, from a pilot fit.
 
-    The choice is repeated on the residuals that it leads to. Where a start from least squares
-    ends elsewhere, the one of the two that promises less variance is followed.
+    The choice is repeated on the residuals that it leads to, as long as these keep what it
+    promised. Where a start from least squares ends elsewhere, the one of the two that promises
+    less variance is followed.
     """
-    selection, theta = _chosen(sample, theta, max_iter)
+    look = _look(sample, theta, max_iter)
     other = pilot(sample, trimmed=False)
-    apart = sample.H @ (theta - other)
-    unit = mad(sample.squared_residuals(theta), sample.a, sample.dim)
+    apart = sample.H @ (look.theta - other)
+    unit = mad(sample.squared_residuals(look.theta), sample.a, sample.dim)
     if float(np.average(np.einsum("ij,ij->i", apart, apart), weights=sample.a)) > unit**2:
-        rival, rival_theta = _chosen(sample, other, max_iter)
-        if rival.best_variance < _SECOND_START * selection.best_variance:
-            selection, theta = rival, rival_theta
+        rival = _look(sample, other, max_iter)
+        if rival.selection.best_variance < _SECOND_START * look.selection.best_variance:
+            look = rival
     for _ in range(_MORE_LOOKS):
-        before = selection
-        selection, theta = _chosen(sample, theta, max_iter)
-        if selection.loss == before.loss:
+        closer = _look(sample, look.theta, max_iter)
+        if closer.variance >= look.variance:
             break
-    return selection, theta
+        look = closer
+    return look
 
 
-def _chosen(sample: Linear, theta: Array, max_iter: int) -> tuple[Selection, Array]:
-    selection = choose_loss(
-        sample.residuals(theta),
-        sample_weight=sample.a,
-        leverage=sample.leverages(np.ones(len(sample))),
-    )
+class _Look(NamedTuple):
+    """A choice of the loss, the fit with it, and the variance that its residuals confirm."""
+
+    selection: Selection
+    theta: Array
+    variance: float
+
+
+def _look(sample: Linear, theta: Array, max_iter: int) -> _Look:
+    leverage = sample.leverages(np.ones(len(sample)))
+    selection = choose_loss(sample.residuals(theta), sample_weight=sample.a, leverage=leverage)
     problem = _weighed_alike(sample, sample, selection.loss, theta)
     fit = reweight(problem, selection.loss, theta, max_iter=max_iter, tol=_SAMPLE_TOL)
-    return selection, fit.theta
+    R = sample.residuals(fit.theta)
+    confirmed = variance(R, selection.loss, sample_weight=sample.a, leverage=leverage)
+    return _Look(selection, fit.theta, confirmed)
 
 
 def _weighed_alike(problem: Linear, sample: Linear, loss: Loss, theta: Array) -> Linear:
