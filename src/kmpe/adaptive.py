@@ -84,6 +84,15 @@ class Selection:
         """The variance that the chosen loss promises."""
         return float(self.variance[self.candidates.index(self.loss)])
 
+    def with_choice(self, loss: Loss, variance: float) -> "Selection":
+        """Return this selection with one more candidate, and that chosen."""
+        return Selection(
+            loss,
+            (*self.candidates, loss),
+            np.append(self.variance, variance),
+            np.append(self.uncertainty, 0.0),
+        )
+
     def __str__(self) -> str:
         lines = ["  variance    ± log   score  candidate, best first"]
         lines += [
