@@ -18,7 +18,7 @@ from kmpe.sampling import Samples
 from kmpe.scale import Array
 from kmpe.solve import Fit, Status, anneal, resolve, reweight
 
-__all__ = ["INITS", "fit_ridge"]
+__all__ = ["INITS", "fit_many_rows", "fit_ridge"]
 
 INITS = ("robust", "ridge", "zero")
 
@@ -97,17 +97,36 @@ def fit_ridge(
             start = problem.zero
             loss = resolve(problem, loss, start)
             return reweight(problem, loss, start, max_iter=max_iter, tol=tol, as_printed=True)
-        if loss.quadratic and problem.alpha > 0:
-            return _fit_quadratic(problem, loss, max_iter, tol)
-        n = int(np.count_nonzero(problem.sample_weight))
-        if n >= _ACCELERATE * problem.rows.n_features:
-            fit = _fit_sampled(Samples.of(problem, seed), loss, init, theta, max_iter, tol)
-            if fit is not None:
-                return fit
+        fit = fit_many_rows(problem, loss, theta, init=init, max_iter=max_iter, tol=tol, seed=seed)
+        if fit is not None:
+            return fit
         if theta is None:
             loss, theta = _start(problem, loss, init)
         loss = resolve(problem, loss, theta)
         return reweight(problem, loss, theta, max_iter=max_iter, tol=tol)
+
+
+def fit_many_rows(
+    problem: Ridge,
+    loss: Loss,
+    theta: Array | None,
+    *,
+    init: str = "robust",
+    max_iter: int,
+    tol: float,
+    seed: int = 0,
+) -> Fit[Array] | None:
+    """Fit as `fit_ridge` does where there are many rows; None where passes do not pay.
+
+    That is with few rows for each feature, and where α = 0 and the features are all but
+    dependent. Least squares take one factor of all the rows however many there are.
+    """
+    with team():
+        if loss.quadratic:
+            return _fit_quadratic(problem, loss, max_iter, tol)
+        if np.count_nonzero(problem.sample_weight) < _ACCELERATE * problem.rows.n_features:
+            return None
+        return _fit_sampled(Samples.of(problem, seed), loss, init, theta, max_iter, tol)
 
 
 @dataclass(frozen=True)
@@ -122,11 +141,15 @@ class _Pass:
         return Point(theta, *self.problem.cost_and_gradient(theta, self.loss, self.w))
 
 
-def _fit_quadratic(problem: Ridge, loss: Loss, max_iter: int, tol: float) -> Fit[Array]:
+def _fit_quadratic(problem: Ridge, loss: Loss, max_iter: int, tol: float) -> Fit[Array] | None:
     """Solve least squares: one factor of all the rows, then passes that polish."""
+    if not problem.penalised and len(problem.rows) < problem.rows.n_features:
+        return None
     evaluate = _Pass(problem, Floored(loss, 0.0), np.empty(len(problem.rows)))
     ones = np.broadcast_to(np.float64(1.0), len(problem.rows))
     factor, descent = problem.normal(ones, problem.zero)
+    if not problem.penalised and not factor.sharp:
+        return None
     start = evaluate(factor.solve(descent))
     T = problem.rows.T
     at_zero = 0.5 * float(problem.sample_weight @ np.einsum("ij,ij->i", T, T))
@@ -152,7 +175,7 @@ def _fit_sampled(
     start = evaluate(theta)
     if not (evaluate.w.any() and math.isfinite(start.cost)):
         return None
-    if problem.alpha == 0 and not factor.sharp:
+    if not problem.penalised and not factor.sharp:
         return None
     return _finish(evaluate, start, factor, (), samples, max_iter, tol)
 
@@ -267,7 +290,7 @@ class _Solver:
     def __call__(self, w: Array, theta: Array) -> Array:
         """Return the minimiser of the problem weighted by ``w``, found from ``theta``."""
         rows, alpha = self.problem.rows, self.problem.alpha
-        if alpha == 0:
+        if not self.problem.penalised:
             return self.problem.solve(w, theta)
         mean = float(np.average(w, weights=rows.a))
         weighted = Ridge(replace(rows, a=rows.a * (w / mean)), alpha / mean)

@@ -41,8 +41,6 @@ def sandwich(problem: Linear, loss: Loss, beta: Array, leverages: Array) -> Arra
     R = problem.residuals(beta)
     s = np.einsum("ij,ij->i", R, R)
     w, bend = loss.weight(s), 2 * loss.curvature(s)
-    free = problem.without_penalty()
-    plain = free.gram(np.ones(len(s)))
     n, k = float(problem.a.sum()), problem.H.shape[1]
     blocks = []
     for j in range(problem.dim):
@@ -53,8 +51,8 @@ def sandwich(problem: Linear, loss: Loss, beta: Array, leverages: Array) -> Arra
             continue
         growth = 1 + k / n * float(problem.a @ (slope - mean) ** 2) / n / mean**2
         own = np.maximum(1 - slope * leverages / mean, _LEAST_WITHOUT)
-        M = mean * plain + np.diag(problem.penalties)
-        Q = free.gram((w * R[:, j] / own) ** 2)
+        M = mean * problem.gram_of_rows + np.diag(problem.penalties)
+        Q = problem.gram((w * R[:, j] / own) ** 2)
         blocks.append(_solve(M, _solve(M, Q).T) * growth**2)
     return np.array(blocks)
 

@@ -2,7 +2,6 @@
 
 import numbers
 import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -150,8 +149,7 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         found = regress(problem, loss, max_iter=self.max_iter, tol=self.tol)
         if not found.fit.status.converged:
             warnings.warn(found.fit.message, ConvergenceWarning, stacklevel=2)
-        problem = replace(problem, penalties=found.penalties)
-        self._set_attributes(problem, found, mean, size, single=np.ndim(y) == 1)
+        self._set_attributes(found, a, mean, size, single=np.ndim(y) == 1)
         return self
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
@@ -253,26 +251,26 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return np.concatenate([self.coef_, np.asarray(self.intercept_)[..., None]], axis=-1)
 
     def _set_attributes(
-        self, problem: Linear, found: Regression, mean: Array, size: Array, *, single: bool
+        self, found: Regression, a: Array, mean: Array, size: Array, *, single: bool
     ) -> None:
-        fit, d = found.fit, len(mean)
-        R = problem.residuals(fit.theta)
+        fit, problem, d = found.fit, found.problem, len(mean)
+        R, leverages = problem.residuals(fit.theta), problem.leverages
         self.loss_, self.selection_ = fit.loss, found.selection
         self.weights_, self.n_iter_ = fit.weights, fit.n_iter
         self.history_, self.status_ = np.array(fit.history), fit.message
         k = problem.H.shape[1]
-        self.outlier_scores_, self.scale_ = scaled_residuals(R, problem.a, k)
+        self.outlier_scores_, self.scale_ = scaled_residuals(R, a, k)
         self.outliers_ = self.outlier_scores_ > outlier_limit(problem.dim)
-        self.df_ = max(float(problem.a.sum()) - k, 1.0)
-        self.robust_r2_ = robust_r2(problem.T, R, problem.a * ~self.outliers_)
-        self.loo_residuals_ = leave_one_out(R, found.leverages)
-        self._sample_weight = problem.a
+        self.df_ = max(float(a.sum()) - k, 1.0)
+        self.robust_r2_ = robust_r2(problem.T, R, a * ~self.outliers_)
+        self.loo_residuals_ = leave_one_out(R, leverages)
+        self._sample_weight = a
         # From standardised inputs back to the user's: β = γ / size, b = c - mean β.
         back = np.diag(np.append(1 / size, [1.0] * (k - d)))
         if k > d:
             back[d, :d] = -mean / size
         theta = back @ fit.theta
-        cov = back @ sandwich(problem, fit.loss, fit.theta, found.leverages) @ back.T
+        cov = back @ sandwich(problem, fit.loss, fit.theta, leverages) @ back.T
         self.coef_ = np.ascontiguousarray(theta[:d].T)
         self.intercept_ = theta[d] if k > d else np.zeros(problem.dim)
         self.coef_cov_ = cov

@@ -87,12 +87,13 @@ class Rows:
     def sample(self, size: int, rng: np.random.Generator) -> Self:
         """Draw about ``size`` rows, which stand for all of them, into memory.
 
-        Rows of equal weight are drawn without repetition. Otherwise a row is drawn as often as
-        its weight asks for, and has that number as its weight.
+        Rows of equal weight, those without weight aside, are drawn without repetition. Otherwise
+        a row is drawn as often as its weight asks for, and has that number as its weight.
         """
-        equal = bool(self.a.min() == self.a.max())
-        if equal:
-            chosen = np.sort(rng.choice(len(self), size, replace=False))
+        most = self.a.max()
+        if bool(np.all((self.a == most) | (self.a == 0))):
+            counted = np.flatnonzero(self.a)
+            chosen = counted[np.sort(rng.choice(len(counted), size, replace=False))]
             repeats = np.ones(size)
         else:
             drawn = rng.choice(len(self), size, p=self.a / self.a.sum())

@@ -99,7 +99,7 @@ def bad_leverage(problem: Linear, sample: Linear, theta: Array) -> npt.NDArray[n
         return far
     near = sample.take(s <= _FAR**2 * sample.dim * scale2).without_penalty()
     k, n = problem.H.shape[1], float(near.a.sum())
-    distance2 = near.leverages(np.ones(len(near)), dense(problem.H[far])) * n
+    distance2 = near.leverages_of(dense(problem.H[far])) * n
     far[far] = distance2 > chdtri(k, _RARE)
     return far
 

@@ -1,18 +1,24 @@
 """Weighted linear regression: min ½ Σ aᵢ wᵢ ‖tᵢ - xᵢβ - b‖² + ½ α ‖β‖², b without penalty."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
+from kmpe import passes
 from kmpe.scale import Array
 
 __all__ = ["Linear", "dense", "is_sparse"]
 
-# A block of rows and its weighted copy should stay in the second-level cache's reach.
+# A block of rows and its weighted copy should stay in the second-level cache's reach, and have
+# rows enough for the product of their transpose with them to be worth a call.
 _BLOCK_BYTES = 1 << 20
+_LEAST_ROWS = 512
+# Leverages of many columns come from random projections on so many: they are then known to a
+# fifth, for a fraction of the time.
+_PROJECTIONS = 64
 # A pivot below this share of its column's size holds nothing but rounding.
 _SINGULAR = 1e-11
 
@@ -66,16 +72,29 @@ class Linear:
         """Return the problem with α = 0."""
         return replace(self, penalties=np.zeros_like(self.penalties))
 
-    def leverages(self, w: Array, rows: Array | None = None) -> Array:
-        """Return hᵢ (HᵀΛH + diag(penalties))⁻¹ hᵢᵀ of every row, or of other ``rows``.
+    @cached_property
+    def leverages(self) -> Array:
+        """hᵢ (Σ aⱼ hⱼᵀhⱼ + diag(penalties))⁻¹ hᵢᵀ of every row.
 
-        Times the row's own weight it is the diagonal of the hat matrix.
+        Times the row's own weight it is the diagonal of the hat matrix. With more than 64 columns
+        it is that of random projections.
         """
-        values, vectors = linalg.eigh(self.gram(w), check_finite=False)
-        kept = values > max(values[-1], 0.0) * _SINGULAR
-        whiten = vectors[:, kept] / np.sqrt(values[kept])
-        white = np.asarray((self.H if rows is None else rows) @ whiten)
-        return np.asarray(np.einsum("ij,ij->i", white, white))
+        whiten = self._whiten
+        if whiten.shape[1] > _PROJECTIONS:
+            rng = np.random.default_rng(whiten.shape[1])
+            onto = rng.standard_normal((whiten.shape[1], _PROJECTIONS))
+            whiten = whiten @ (onto / np.sqrt(_PROJECTIONS))
+        leverage = np.empty(len(self))
+
+        def fill(where: slice) -> None:
+            leverage[where] = _squared_norms(self.H[where] @ whiten)
+
+        passes.each(self._parts(), fill)
+        return leverage
+
+    def leverages_of(self, rows: Array) -> Array:
+        """Return hᵢ (Σ aⱼ hⱼᵀhⱼ + diag(penalties))⁻¹ hᵢᵀ of other rows."""
+        return _squared_norms(rows @ self._whiten)
 
     def residuals(self, beta: Array) -> Array:
         """Return tᵢ - hᵢβ of every row."""
@@ -83,8 +102,7 @@ class Linear:
 
     def squared_residuals(self, beta: Array) -> Array:
         """Return ‖tᵢ - hᵢβ‖² of every row."""
-        R = self.residuals(beta)
-        return np.asarray(np.einsum("ij,ij->i", R, R))
+        return _squared_norms(self.residuals(beta))
 
     def penalty(self, beta: Array) -> float:
         """Return ½ α ‖β‖², the intercept left out."""
@@ -97,12 +115,15 @@ class Linear:
         the rounding of HᵀΛH.
         """
         aw = self.a * w
-        gram, descent = np.diag(self.penalties), -self.penalties[:, None] * beta
-        for H, T, where in self._blocks():
-            weighted = _scale_rows(H, aw[where])
-            gram = gram + dense(weighted.T @ H)
-            descent = descent + weighted.T @ (T - H @ beta)
-        step = _solve_equilibrated(gram, descent)
+
+        def term(where: slice) -> tuple[Array, Array]:
+            root, H = np.sqrt(aw[where]), self.H[where]
+            rows = _scale_rows(H, root)
+            return dense(rows.T @ rows), rows.T @ (root[:, None] * (self.T[where] - H @ beta))
+
+        gram, pull = passes.total(self._parts(), term)
+        gram += np.diag(self.penalties)
+        step = _solve_equilibrated(gram, pull - self.penalties[:, None] * beta)
         return beta + (self._minimum_norm_step(aw, beta) if step is None else step)
 
     def between(self, beta: Array, target: Array, step: float) -> Array:
@@ -115,11 +136,27 @@ class Linear:
         return float(np.linalg.norm(beta - other)) / size if size > 0 else 0.0
 
     def gram(self, w: Array) -> Array:
-        """Return Σ aᵢ wᵢ hᵢᵀhᵢ + diag(penalties)."""
-        gram = np.diag(self.penalties)
-        for H, _, where in self._blocks():
-            gram = gram + dense(_scale_rows(H, self.a[where] * w[where]).T @ H)
-        return gram
+        """Return Σ aᵢ wᵢ hᵢᵀhᵢ."""
+        root = np.sqrt(self.a * w)
+
+        def term(where: slice) -> tuple[Array]:
+            rows = _scale_rows(self.H[where], root[where])
+            return (dense(rows.T @ rows),)
+
+        return passes.total(self._parts(), term)[0]
+
+    @cached_property
+    def gram_of_rows(self) -> Array:
+        """Σ aᵢ hᵢᵀhᵢ."""
+        return self.gram(np.ones(len(self)))
+
+    @property
+    def _whiten(self) -> Array:
+        """A root of the inverse of Σ aᵢ hᵢᵀhᵢ + diag(penalties)."""
+        gram = self.gram_of_rows + np.diag(self.penalties)
+        values, vectors = linalg.eigh(gram, check_finite=False)
+        kept = values > max(values[-1], 0.0) * _SINGULAR
+        return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
     def _minimum_norm_step(self, aw: Array, beta: Array) -> Array:
         root = np.sqrt(aw)
@@ -128,11 +165,9 @@ class Linear:
         R = np.vstack([root[:, None] * self.residuals(beta), -ridge @ beta])
         return np.asarray(linalg.lstsq(H, R, check_finite=False)[0])
 
-    def _blocks(self) -> Iterator[tuple[Any, Array, slice]]:
-        size = max(1, _BLOCK_BYTES // (8 * self.H.shape[1]))
-        for start in range(0, len(self), size):
-            where = slice(start, start + size)
-            yield self.H[where], self.T[where], where
+    def _parts(self) -> list[list[slice]]:
+        size = _BLOCK_BYTES // (8 * self.H.shape[1])
+        return passes.slices(len(self), max(_LEAST_ROWS, size))
 
 
 def is_sparse(H: Any) -> bool:
@@ -143,6 +178,10 @@ def is_sparse(H: Any) -> bool:
 def dense(H: Any) -> Array:
     """Return a matrix as an array."""
     return np.asarray(H.toarray() if is_sparse(H) else H)
+
+
+def _squared_norms(R: Any) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", R, R))
 
 
 def _scale_rows(H: Any, w: Array) -> Any:

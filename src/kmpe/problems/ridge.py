@@ -29,11 +29,12 @@ class Ridge:
     """The ridge problem on rows of features.
 
     Its parameter is β, of shape (L, q), or γ with β = Qγ where Q is ``basis``. With α = 0 every
-    solution is the one of smallest norm, as the pseudo-inverse gives it.
+    solution is the one of smallest norm, as the pseudo-inverse gives it. Each feature may have
+    an α of its own, ``alpha`` of shape (L, 1).
     """
 
     rows: Rows
-    alpha: float
+    alpha: float | Array
     basis: Array | None = None
 
     @classmethod
@@ -68,6 +69,11 @@ class Ridge:
         return self.rows.n_targets
 
     @property
+    def penalised(self) -> bool:
+        """Whether any α is above 0."""
+        return bool(np.any(self.alpha))
+
+    @property
     def zero(self) -> Array:
         """The parameter of the model that predicts zero."""
         return np.zeros((self.rows.n_features, self.rows.n_targets))
@@ -84,7 +90,7 @@ class Ridge:
 
     def penalty(self, beta: Array) -> float:
         """Return ½ α ‖β‖²."""
-        return 0.5 * self.alpha * float(np.vdot(beta, beta))
+        return 0.5 * float(np.vdot(beta, self.alpha * beta))
 
     def cost_and_gradient(
         self, beta: Array, loss: RhoAndWeight, w: Array | None = None
@@ -112,7 +118,7 @@ class Ridge:
         β - B⁻¹∇ with B = HᵀΛH + αI equals (23) in exact arithmetic. In floating point the
         rounding of B then slows the iteration down but does not move where it ends.
         """
-        if self.alpha == 0:
+        if not self.penalised:
             return self._minimum_norm(w)
         factor, descent = self.normal(w, beta)
         return beta + factor.solve(descent)
@@ -133,7 +139,7 @@ class Ridge:
     def normal(self, w: Array, beta: Array) -> tuple["Factor", Array]:
         """Return the factor of HᵀΛH + αI, and the descent HᵀΛ(T - Hβ) - αβ."""
         gram, pull = self.moments(w, beta)
-        gram.flat[:: len(gram) + 1] += self.alpha
+        gram.flat[:: len(gram) + 1] += np.ravel(self.alpha)
         return Factor.of(gram), pull - self.alpha * beta
 
     def moments(self, w: Array, beta: Array) -> tuple[Array, Array]:
