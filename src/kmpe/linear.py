@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -22,9 +21,11 @@ from kmpe.inference import (
 )
 from kmpe.intervals import around, leave_one_out, radius
 from kmpe.losses import Loss
-from kmpe.problems.linear import Linear, is_sparse
+from kmpe.machine import team
+from kmpe.problems.linear import is_sparse
 from kmpe.regress import Regression, regress
 from kmpe.scale import Array
+from kmpe.standard import Standard
 
 __all__ = ["RobustLinearRegression"]
 
@@ -143,13 +144,13 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("every sample_weight is zero: at least one row must count")
         a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        mean, size = _standard(X, a, self.fit_intercept)
-        problem = _problem(X, T, a, mean, size, float(self.alpha), self.fit_intercept)
         loss = None if isinstance(self.loss, str) else self.loss
-        found = regress(problem, loss, max_iter=self.max_iter, tol=self.tol)
+        with team():
+            standard = Standard.of(X, T, a, float(self.alpha), intercept=self.fit_intercept)
+            found = regress(standard.problem, loss, max_iter=self.max_iter, tol=self.tol)
+            self._set_attributes(found, a, standard.back, single=np.ndim(y) == 1)
         if not found.fit.status.converged:
             warnings.warn(found.fit.message, ConvergenceWarning, stacklevel=2)
-        self._set_attributes(found, a, mean, size, single=np.ndim(y) == 1)
         return self
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
@@ -250,10 +251,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
             return np.asarray(self.coef_)
         return np.concatenate([self.coef_, np.asarray(self.intercept_)[..., None]], axis=-1)
 
-    def _set_attributes(
-        self, found: Regression, a: Array, mean: Array, size: Array, *, single: bool
-    ) -> None:
-        fit, problem, d = found.fit, found.problem, len(mean)
+    def _set_attributes(self, found: Regression, a: Array, back: Array, *, single: bool) -> None:
+        fit, problem, d = found.fit, found.problem, self.n_features_in_
         R, leverages = problem.residuals(fit.theta), problem.leverages
         self.loss_, self.selection_ = fit.loss, found.selection
         self.weights_, self.n_iter_ = fit.weights, fit.n_iter
@@ -265,18 +264,13 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         self.robust_r2_ = robust_r2(problem.T, R, a * ~self.outliers_)
         self.loo_residuals_ = leave_one_out(R, leverages)
         self._sample_weight = a
-        # From standardised inputs back to the user's: β = γ / size, b = c - mean β.
-        back = np.diag(np.append(1 / size, [1.0] * (k - d)))
-        if k > d:
-            back[d, :d] = -mean / size
         theta = back @ fit.theta
         cov = back @ sandwich(problem, fit.loss, fit.theta, leverages) @ back.T
-        self.coef_ = np.ascontiguousarray(theta[:d].T)
-        self.intercept_ = theta[d] if k > d else np.zeros(problem.dim)
-        self.coef_cov_ = cov
-        if single:
-            self.coef_, self.coef_cov_ = self.coef_[0], cov[0]
-            self.intercept_ = float(self.intercept_[0])
+        coef = np.ascontiguousarray(theta[:d].T)
+        intercept = theta[d] if k > d else np.zeros(problem.dim)
+        self.coef_: Array = coef[0] if single else coef
+        self.coef_cov_: Array = cov[0] if single else cov
+        self.intercept_ = float(intercept[0]) if single else intercept
 
     def _check_parameters(self) -> None:
         if not (self.loss == "adaptive" or isinstance(self.loss, Loss)):
@@ -292,31 +286,3 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         value = self.max_iter
         if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
             raise ValueError(f"max_iter={value!r} must be a whole number of at least 1")
-
-
-def _standard(X: Any, a: Array, centre: bool) -> tuple[Array, Array]:
-    """Return the mean and the size of each input; sparse inputs keep their zeros."""
-    n, d = float(a.sum()), X.shape[1]
-    mean = a @ X / n if centre and not is_sparse(X) else np.zeros(d)
-    if is_sparse(X):
-        square = np.asarray(a @ X.multiply(X)).ravel() / n
-    else:
-        square = np.einsum("i,ij,ij->j", a / n, X - mean, X - mean)
-    size = np.sqrt(square)
-    return np.asarray(mean), np.where(size > 1e-12 * np.abs(mean), size, 1.0)
-
-
-def _problem(
-    X: Any, T: Array, a: Array, mean: Array, size: Array, alpha: float, intercept: bool
-) -> Linear:
-    """Return the problem on standardised inputs; the penalty stays on the user's slopes."""
-    penalties = alpha / size**2
-    if is_sparse(X):
-        H = X @ sparse.diags_array(1 / size)
-        ones = sparse.csr_array(np.ones((len(T), 1)))
-        H = sparse.csr_array(sparse.hstack([H, ones]) if intercept else H)
-    else:
-        H = np.ones((len(T), len(mean) + intercept))
-        np.subtract(X, mean, out=H[:, : len(mean)])
-        H[:, : len(mean)] /= size
-    return Linear(H, T, a, np.append(penalties, [0.0] * intercept))

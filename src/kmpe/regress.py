@@ -8,7 +8,6 @@ import numpy as np
 from kmpe.adaptive import Selection, choose_loss, mean_slope, variance
 from kmpe.fitting import fit_many_rows
 from kmpe.losses import Huber, Loss
-from kmpe.machine import team
 from kmpe.problems.linear import Linear, is_sparse
 from kmpe.problems.ridge import Ridge
 from kmpe.rows import Rows
@@ -21,10 +20,11 @@ __all__ = ["Regression", "regress"]
 # So many rows choose a loss to 1% of its variance, and start the fit to all rows within a
 # step or two of its end.
 _SAMPLE_ROWS = 4000
-_SAMPLE_ROWS_PER_COEFFICIENT = 20
+_SAMPLE_ROWS_PER_COEFFICIENT = 24
 _SAMPLE_TOL = 1e-6
 # From here on reweighted steps, each of which forms HᵀΛH, cost more than passes over the rows.
 _MANY_ROWS = 10_000
+_MUCH_WORK = 10**8
 # Residuals of the chosen loss show the noise more sharply than the pilot's. On uniform +
 # 10% N(0, 9), n = 100, 60 draws, the error over the best peer's was 0.53 with one more look and
 # 0.49 with two, which is not much more than chance.
@@ -60,29 +60,27 @@ def regress(problem: Linear, loss: Loss | None, *, max_iter: int, tol: float) ->
     Pilot and choice happen on a sample of the rows, where there are many. With a chosen loss
     bad leverage points are left out; a given loss has to deal with them itself.
     """
-    with team():
-        size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COEFFICIENT * problem.H.shape[1])
+    size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_COEFFICIENT * problem.H.shape[1])
+    sample = sample_rows(problem, size)
+    theta = pilot(sample)
+    if loss is not None:
+        loss = resolve(sample, loss, theta)
+        return Regression(_fit(problem, loss, theta, max_iter, tol), None, problem)
+    out = bad_leverage(problem, sample, theta)
+    if out.any():
+        problem = replace(problem, a=np.where(out, 0.0, problem.a))
         sample = sample_rows(problem, size)
-        theta = pilot(sample)
-        if loss is not None:
-            loss = resolve(sample, loss, theta)
-            if sample is not problem:
-                theta = reweight(sample, loss, theta, max_iter=max_iter, tol=_SAMPLE_TOL).theta
-            return Regression(_fit(problem, loss, theta, max_iter, tol), None, problem)
-        out = bad_leverage(problem, sample, theta)
-        if out.any():
-            problem = replace(problem, a=np.where(out, 0.0, problem.a))
-            sample = sample_rows(problem, size)
-        selection, theta, _ = _adapt(sample, refit(sample, theta), max_iter)
-        problem = _weighed_alike(problem, sample, selection.loss, theta)
-        fit = _fit(problem, selection.loss, theta, max_iter, tol)
-        fit = replace(fit, weights=fit.weights * (problem.a > 0))
-        return Regression(fit, selection, problem)
+    selection, theta, _ = _adapt(sample, refit(sample, theta), max_iter)
+    problem = _weighed_alike(problem, sample, selection.loss, theta)
+    fit = _fit(problem, selection.loss, theta, max_iter, tol)
+    fit = replace(fit, weights=fit.weights * (problem.a > 0))
+    return Regression(fit, selection, problem)
 
 
 def _fit(problem: Linear, loss: Loss, theta: Array, max_iter: int, tol: float) -> Fit[Array]:
-    """Fit all rows from a fit to a sample of them, by passes over them where they are many."""
-    if len(problem) >= _MANY_ROWS and not is_sparse(problem.H):
+    """Fit all rows of a problem, by passes over them where that is less work."""
+    n, k = problem.H.shape
+    if (n >= _MANY_ROWS or n * k**2 >= _MUCH_WORK) and not is_sparse(problem.H):
         rows = Rows.of(problem.H, problem.T, problem.a)
         ridge = Ridge(rows, problem.penalties[:, None])
         fit = fit_many_rows(ridge, loss, theta, max_iter=max_iter, tol=tol)
@@ -159,7 +157,7 @@ def _follow(
 ) -> _Look:
     """Return the fit with the chosen loss, and what its residuals say of that loss."""
     problem = _weighed_alike(sample, sample, selection.loss, theta)
-    fit = reweight(problem, selection.loss, theta, max_iter=max_iter, tol=tol)
+    fit = _fit(problem, selection.loss, theta, max_iter, tol)
     return _Look(selection, fit.theta, _variance(sample, selection.loss, fit.theta))
 
 

@@ -114,10 +114,8 @@ def trimmed_start(problem: Linear) -> Array | None:
     H, T = dense(rough.H), rough.T
     rng = np.random.default_rng(_SEED)
     chosen = _draw(rough, rng.uniform(size=(_SUBSETS, k)))
-    theta = _solve_all(
-        np.einsum("sij,sik->sjk", H[chosen], H[chosen]),
-        np.einsum("sij,sik->sjk", H[chosen], T[chosen]),
-    )
+    across = H[chosen].transpose(0, 2, 1)
+    theta = _solve_all(across @ H[chosen], across @ T[chosen])
     whole = rough.solve(np.ones(len(rough)), rough.zero)
     theta = np.concatenate([theta, whole[None]])
     theta, trimmed = _concentrate(H, T, rough.a, theta, _FIRST_STEPS)
