@@ -56,8 +56,7 @@ def sample_rows(problem: Linear, size: int) -> Linear:
     if len(counted) <= size:
         return problem if len(counted) == len(problem) else problem.take(counted)
     rng = np.random.default_rng(_SEED)
-    rows = counted[_draw(problem.take(counted), rng.uniform(size=size))]
-    return problem.take(rows, np.ones(size))
+    return problem.take(_draw(problem, rng.uniform(size=size)), np.ones(size))
 
 
 def pilot(problem: Linear, *, trimmed: bool = True) -> Array:
@@ -179,8 +178,10 @@ def _solve_all(gram: Array, right: Array) -> Array:
 
 def _draw(problem: Linear, u: Array) -> Any:
     """Return row numbers from numbers u in [0, 1), by cumulative weight in sorted order."""
-    # Equal targets are told apart by a fixed mixture of the inputs.
+    # Equal targets are told apart by a fixed mixture of the inputs. Rows without weight come
+    # last, where no number falls.
     mixture = problem.H @ np.sqrt(np.arange(2.0, problem.H.shape[1] + 2.0))
-    order = np.lexsort((mixture, *problem.T.T))
+    order = np.lexsort((mixture, *problem.T.T, problem.a == 0))
     reach = np.cumsum(problem.a[order])
-    return order[np.minimum(np.searchsorted(reach, u * reach[-1], side="right"), len(order) - 1)]
+    last = np.count_nonzero(problem.a) - 1
+    return order[np.minimum(np.searchsorted(reach, u * reach[-1], side="right"), last)]
