@@ -69,7 +69,7 @@ def regress(problem: Linear, loss: Loss | None, *, max_iter: int, tol: float) ->
     out = bad_leverage(problem, sample, theta)
     if out.any():
         problem = replace(problem, a=np.where(out, 0.0, problem.a))
-        sample = sample_rows(problem, size)
+        sample = sample.take(~bad_leverage(sample, sample, theta))
     selection, theta, _ = _adapt(sample, refit(sample, theta), max_iter)
     problem = _weighed_alike(problem, sample, selection.loss, theta)
     fit = _fit(problem, selection.loss, theta, max_iter, tol)
