@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kmpe import KMPE, Correntropy, RobustLinearRegression, Squared
+from kmpe import KMPE, Correntropy, Huber, RobustLinearRegression, Squared
+from kmpe.problems.linear import Linear
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -93,6 +94,47 @@ def test_clustered_bad_leverage_points_in_many_rows():
     assert np.linalg.norm(model.coef_ - truth[:20]) < 0.01 * np.linalg.norm(truth)
 
 
+def test_scattered_bad_leverage_points_that_agree_among_themselves():
+    ours, theirs = [], []
+    for seed in (*range(8), 20):  # in 20 the planes of good and bad rows are near
+        rng = np.random.default_rng(seed)
+        X, slopes = rng.normal(size=(200, 5)), rng.normal(size=5)
+        y = X @ slopes + rng.normal(size=200)
+        X[:60] = 10 * rng.normal(size=(60, 5))
+        y[:60] = -X[:60] @ slopes + rng.normal(size=60)
+        clean = LinearRegression().fit(X[60:], y[60:])
+        ours.append(np.linalg.norm(RobustLinearRegression().fit(X, y).coef_ - slopes))
+        theirs.append(np.linalg.norm(clean.coef_ - slopes))
+    assert np.mean(ours) < 2 * np.mean(theirs)
+
+
+@pytest.mark.parametrize("kind", ["cauchy", "powers", "rare"])
+def test_good_leverage_points_are_kept(kind):
+    """Clean rows with heavy-tailed inputs: the error of the fit is about that of least squares."""
+    ours, theirs = [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = {
+            "cauchy": rng.standard_cauchy((200, 5)),
+            "powers": np.vander(rng.normal(size=200), 6)[:, :5],
+            "rare": (rng.uniform(size=(200, 5)) < 0.05).astype(float),
+        }[kind]
+        slopes = rng.normal(size=5)
+        y = X @ slopes + rng.normal(size=200)
+        for errors, model in ((ours, RobustLinearRegression()), (theirs, LinearRegression())):
+            errors.append(np.mean((X @ (model.fit(X, y).coef_ - slopes)) ** 2))
+    assert np.mean(ours) < 1.5 * np.mean(theirs)
+
+
+def test_bad_leverage_points_have_no_part_in_the_errors():
+    """Whichever loss is chosen: least squares would see residuals of 100."""
+    X, y, _ = draw(3000)
+    clean = RobustLinearRegression(Squared()).fit(X[300:], y[300:])
+    X[:300], y[:300] = 5.0, -100.0
+    model = RobustLinearRegression().fit(X, y)
+    np.testing.assert_allclose(np.diag(model.coef_cov_), np.diag(clean.coef_cov_), rtol=0.2)
+
+
 def test_a_given_loss_has_the_robust_start_too():
     X, y, truth = draw(200)
     X[:60], y[:60] = 10.0, -100.0
@@ -107,6 +149,40 @@ def test_exact_rows_are_found_among_outliers():
     y[::4] += 100
     model = RobustLinearRegression().fit(X, y)
     np.testing.assert_allclose(coefficients(model), truth, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_with_atoms_is_seen_through(seed):
+    """Rounded noise puts rows on the true plane exactly, and on planes beside it."""
+    X, _, truth = draw(1000, seed=seed)
+    y = X @ truth[:5] + np.random.default_rng(seed).poisson(1.0, 1000)
+    model = RobustLinearRegression().fit(X, y)
+    np.testing.assert_allclose(model.coef_, truth[:5], atol=1e-8)
+
+
+# -- many rows -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.0, 10.0])
+@pytest.mark.parametrize("loss", [Huber(0.7), KMPE(4, 3.0), Squared()])
+def test_passes_end_where_reweighting_does(monkeypatch, loss, alpha):
+    X, y, _ = draw(12_000, 20, noise="t3")
+    X[:, 3] *= 100
+    fast = RobustLinearRegression(loss, alpha=alpha).fit(X, y)
+    monkeypatch.setattr("kmpe.regress._MANY_ROWS", 10**9)
+    slow = RobustLinearRegression(loss, alpha=alpha, tol=1e-13).fit(X, y)
+    np.testing.assert_allclose(coefficients(fast), coefficients(slow), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(fast.coef_cov_, slow.coef_cov_, rtol=1e-3)  # ψ' may jump
+
+
+def test_leverages_of_many_columns_are_nearly_right():
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(2000, 100))
+    H[:20] *= 3
+    problem = Linear(H, np.zeros((2000, 1)), np.ones(2000), np.zeros(100))
+    exact = np.sum(np.linalg.qr(H)[0] ** 2, axis=1)
+    assert np.median(np.abs(problem.leverages / exact - 1)) < 0.2
+    np.testing.assert_allclose(problem.leverages_of(H), exact, rtol=1e-8)
 
 
 # -- invariance ----------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from kmpe.problems.linear import Linear, dense
 from kmpe.scale import Array, mad, quantile
 from kmpe.solve import anneal, reweight
 
+Mask = npt.NDArray[np.bool_]
+
 __all__ = ["bad_leverage", "pilot", "refit", "sample_rows", "trimmed_start"]
 
 _SEED = 20160924
@@ -38,11 +40,19 @@ _MAX_STEPS = 30
 # above so many coefficients no subset of rows is clean.
 _LEAST_ROWS_PER_COEFFICIENT = 5
 _MOST_COEFFICIENTS = 150
-# What makes a bad leverage point: residuals over their scale, and how rare its inputs are.
-_FAR = 2.0
+# From this share of far out rows on, and up to half, inner rows judge the start; a start that is
+# theirs alone must have this share of the other's trimmed squares, since it knows less.
+_NOTICED = 0.01
+_HALF = 0.5
+_CLEARLY = 0.5
+# What makes a bad leverage point: residuals over their scale, and how rare its inputs are. At 2
+# scales clean rows with heavy-tailed inputs lose a tenth of their efficiency.
+_FAR = 2.5
 _RARE = 1e-3
+_MOST = 0.5
 # Narrower than is efficient: at 2.11 a tenth of the hard cases drift off to the bad rows.
 _PILOT_SIGMA = 1.5
+_REACHES = 10
 _PILOT_STEPS = 50
 _PILOT_TOL = 1e-5
 
@@ -70,7 +80,58 @@ def pilot(problem: Linear, *, trimmed: bool = True) -> Array:
     if theta is None:
         theta = problem.solve(np.ones(len(problem)), problem.zero)
         return anneal(problem, Correntropy("mad"), theta)[1]
-    return refit(problem, theta, _PILOT_SIGMA)
+    return refit(problem, _reach_out(problem, theta), _PILOT_SIGMA)
+
+
+def _reach_out(problem: Linear, theta: Array) -> Array:
+    """Return the fit to all rows that belong to a start, found step by step from inside out."""
+    s, near = problem.squared_residuals(theta), None
+    for _ in range(_REACHES):
+        around = _Around(problem, s, near)
+        belongs = s <= around.limits(around.leverages)
+        if near is not None and np.array_equal(near, belongs):
+            break
+        near, inner = belongs, problem.take(belongs)
+        theta = inner.solve(np.ones(len(inner)), theta)
+        s = problem.squared_residuals(theta)
+    return theta
+
+
+class _Around:
+    """How far from a fit the rows around it may lie, judged from the rows near it.
+
+    Of a row far out these know little: its squared residual may be 1 + h times their own limit,
+    h its leverage among them. Unless most of the rows with rare inputs lie further: then those
+    that do not are near by chance.
+
+    Parameters
+    ----------
+    problem : Linear
+        The rows.
+    s : array of shape (n,)
+        Their squared residuals.
+    near : array of bool of shape (n,), optional
+        The rows near the fit; without it, those within the limit.
+    """
+
+    def __init__(self, problem: Linear, s: Array, near: Mask | None = None) -> None:
+        self.limit = _FAR**2 * problem.dim * mad(s, problem.a, problem.dim) ** 2
+        self.near = problem.take(s <= self.limit if near is None else near).without_penalty()
+        self.leverages = self.near.leverages_of(problem.H)
+        rare = self.is_rare(self.leverages)
+        self.tolerant = True
+        if rare.any():
+            within = s[rare] <= self.limits(self.leverages[rare])
+            self.tolerant = bool(np.average(within, weights=problem.a[rare]) >= _MOST)
+
+    def limits(self, leverages: Array) -> Array:
+        """Return the largest squared residuals of rows that belong to the fit."""
+        return self.limit * (1 + leverages * self.tolerant)
+
+    def is_rare(self, leverages: Array) -> Mask:
+        """Return which rows have inputs further out than one Gaussian row in a thousand has."""
+        k, n = self.near.H.shape[1], float(self.near.a.sum())
+        return np.asarray(leverages * n > chdtri(k, _RARE))
 
 
 def refit(problem: Linear, theta: Array, factor: float = Correntropy.efficient) -> Array:
@@ -84,22 +145,18 @@ def refit(problem: Linear, theta: Array, factor: float = Correntropy.efficient) 
     return reweight(problem, loss, theta, max_iter=_PILOT_STEPS, tol=_PILOT_TOL).theta
 
 
-def bad_leverage(problem: Linear, sample: Linear, theta: Array) -> npt.NDArray[np.bool_]:
+def bad_leverage(problem: Linear, sample: Linear, theta: Array) -> Mask:
     """Return which rows are bad leverage points of a pilot fit to a sample of them.
 
-    They lie further than 2 scales from the fit, and further from the inner rows, in the metric
-    of these, than one Gaussian row in a thousand. A loss that never quite lets go, as those that
-    suit heavy tails, would follow them.
+    They lie further from the fit than rows that belong to it, and have rare inputs. A loss that
+    never quite lets go, as those that suit heavy tails, would follow them.
     """
-    s = sample.squared_residuals(theta)
-    scale2 = mad(s, sample.a, sample.dim) ** 2
-    far = problem.squared_residuals(theta) > _FAR**2 * problem.dim * scale2
-    if not far.any():
-        return far
-    near = sample.take(s <= _FAR**2 * sample.dim * scale2).without_penalty()
-    k, n = problem.H.shape[1], float(near.a.sum())
-    distance2 = near.leverages_of(dense(problem.H[far])) * n
-    far[far] = distance2 > chdtri(k, _RARE)
+    around = _Around(sample, sample.squared_residuals(theta))
+    s = problem.squared_residuals(theta)
+    far = s > around.limit
+    if far.any():
+        leverages = around.near.leverages_of(problem.H[far])
+        far[far] = (s[far] > around.limits(leverages)) & around.is_rare(leverages)
     return far
 
 
@@ -111,16 +168,40 @@ def trimmed_start(problem: Linear) -> Array | None:
         return None
     rough = sample_rows(problem, max(_SUBSET_ROWS, 4 * k))
     H, T = dense(rough.H), rough.T
+    theta = _best_trimmed(rough, H)
+    inner = _inner(H, rough.a)
+    share = float(rough.a @ inner / rough.a.sum())
+    if not _HALF <= share <= 1 - _NOTICED:
+        return theta
+    # Far out rows that agree among themselves can outdo the truth. Inner rows are the judges.
+    rival = _best_trimmed(rough.take(inner), H[inner])
+    both = np.stack([theta, rival])
+    _, trimmed = _concentrate(H[inner], T[inner], rough.a[inner], both, 0)
+    return rival if trimmed[1] < _CLEARLY * trimmed[0] else theta
+
+
+def _best_trimmed(problem: Linear, H: Array) -> Array:
+    """Return the best of many fits to few rows, each concentrated on most of the rows."""
     rng = np.random.default_rng(_SEED)
-    chosen = _draw(rough, rng.uniform(size=(_SUBSETS, k)))
+    chosen = _draw(problem, rng.uniform(size=(_SUBSETS, H.shape[1])))
     across = H[chosen].transpose(0, 2, 1)
-    theta = _solve_all(across @ H[chosen], across @ T[chosen])
-    whole = rough.solve(np.ones(len(rough)), rough.zero)
+    theta = _solve_all(across @ H[chosen], across @ problem.T[chosen])
+    whole = problem.solve(np.ones(len(problem)), problem.zero)
     theta = np.concatenate([theta, whole[None]])
-    theta, trimmed = _concentrate(H, T, rough.a, theta, _FIRST_STEPS)
+    theta, trimmed = _concentrate(H, problem.T, problem.a, theta, _FIRST_STEPS)
     best = theta[np.argsort(trimmed, kind="stable")[:_CARRIED_ON]]
-    best, trimmed = _concentrate(H, T, rough.a, best, _MAX_STEPS)
+    best, trimmed = _concentrate(H, problem.T, problem.a, best, _MAX_STEPS)
     return np.asarray(best[np.argmin(trimmed)])
+
+
+def _inner(H: Array, a: Array) -> npt.NDArray[np.bool_]:
+    """Return which rows have no input further out than one Gaussian row in a thousand has."""
+    centre = np.array([quantile(column, 0.5, a) for column in H.T])
+    distance2 = (H - centre) ** 2
+    scale2 = np.array([mad(column, a, 1) ** 2 for column in distance2.T])
+    varied = np.flatnonzero(scale2)
+    limit = chdtri(1, _RARE / max(len(varied), 1))
+    return np.asarray(np.all(distance2[:, varied] <= limit * scale2[varied], axis=1))
 
 
 def _concentrate(H: Array, T: Array, a: Array, theta: Array, steps: int) -> tuple[Array, Array]:

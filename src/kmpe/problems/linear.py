@@ -84,17 +84,11 @@ class Linear:
             rng = np.random.default_rng(whiten.shape[1])
             onto = rng.standard_normal((whiten.shape[1], _PROJECTIONS))
             whiten = whiten @ (onto / np.sqrt(_PROJECTIONS))
-        leverage = np.empty(len(self))
+        return _squared_rows(self.H, whiten)
 
-        def fill(where: slice) -> None:
-            leverage[where] = _squared_norms(self.H[where] @ whiten)
-
-        passes.each(self._parts(), fill)
-        return leverage
-
-    def leverages_of(self, rows: Array) -> Array:
+    def leverages_of(self, rows: Any) -> Array:
         """Return hᵢ (Σ aⱼ hⱼᵀhⱼ + diag(penalties))⁻¹ hᵢᵀ of other rows."""
-        return _squared_norms(rows @ self._whiten)
+        return _squared_rows(rows, self._whiten)
 
     def residuals(self, beta: Array) -> Array:
         """Return tᵢ - hᵢβ of every row."""
@@ -121,7 +115,7 @@ class Linear:
             rows = _scale_rows(H, root)
             return dense(rows.T @ rows), rows.T @ (root[:, None] * (self.T[where] - H @ beta))
 
-        gram, pull = passes.total(self._parts(), term)
+        gram, pull = passes.total(_parts(self.H), term)
         gram += np.diag(self.penalties)
         step = _solve_equilibrated(gram, pull - self.penalties[:, None] * beta)
         return beta + (self._minimum_norm_step(aw, beta) if step is None else step)
@@ -143,14 +137,14 @@ class Linear:
             rows = _scale_rows(self.H[where], root[where])
             return (dense(rows.T @ rows),)
 
-        return passes.total(self._parts(), term)[0]
+        return passes.total(_parts(self.H), term)[0]
 
     @cached_property
     def gram_of_rows(self) -> Array:
         """Σ aᵢ hᵢᵀhᵢ."""
         return self.gram(np.ones(len(self)))
 
-    @property
+    @cached_property
     def _whiten(self) -> Array:
         """A root of the inverse of Σ aᵢ hᵢᵀhᵢ + diag(penalties)."""
         gram = self.gram_of_rows + np.diag(self.penalties)
@@ -165,10 +159,6 @@ class Linear:
         R = np.vstack([root[:, None] * self.residuals(beta), -ridge @ beta])
         return np.asarray(linalg.lstsq(H, R, check_finite=False)[0])
 
-    def _parts(self) -> list[list[slice]]:
-        size = _BLOCK_BYTES // (8 * self.H.shape[1])
-        return passes.slices(len(self), max(_LEAST_ROWS, size))
-
 
 def is_sparse(H: Any) -> bool:
     """Whether a matrix is sparse."""
@@ -178,6 +168,22 @@ def is_sparse(H: Any) -> bool:
 def dense(H: Any) -> Array:
     """Return a matrix as an array."""
     return np.asarray(H.toarray() if is_sparse(H) else H)
+
+
+def _parts(H: Any) -> list[list[slice]]:
+    n, k = H.shape
+    return passes.slices(n, max(_LEAST_ROWS, _BLOCK_BYTES // (8 * k)))
+
+
+def _squared_rows(H: Any, whiten: Array) -> Array:
+    """Return the squared norms of the rows of H times a matrix, a block at a time."""
+    squares = np.empty(H.shape[0])
+
+    def fill(where: slice) -> None:
+        squares[where] = _squared_norms(H[where] @ whiten)
+
+    passes.each(_parts(H), fill)
+    return squares
 
 
 def _squared_norms(R: Any) -> Array:
