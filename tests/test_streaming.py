@@ -41,6 +41,23 @@ def test_bad_batches_leave_no_trace(bad, p):
     assert error(model) < 1.05 * error(whole)
 
 
+@pytest.mark.parametrize("bad", [(5, 25, 30, 35, 39), (0, 1, 20, 21, 22)])
+@pytest.mark.parametrize("rows", [20, 100])
+def test_bad_batches_far_out_leave_no_trace(bad, rows):
+    """Features that no other batch has can be fitted at no cost to the others' residuals."""
+    rng = np.random.RandomState(3)
+    parts = list(batches(40, rows=rows))
+    spoiled = [
+        (50 * rng.normal(size=X.shape), 50 * rng.normal(size=rows)) if k in bad else (X, y)
+        for k, (X, y) in enumerate(parts)
+    ]
+    model = streamed(spoiled, KMPE(p=2), alpha=1e-3)
+    clean = [part for k, part in enumerate(parts) if k not in bad]
+    whole = ELMRegressor(KMPE(p=2), n_hidden=30, alpha=1e-3, random_state=0)
+    whole.fit(*map(np.concatenate, zip(*clean, strict=True)))
+    assert error(model) < 1.05 * error(whole)
+
+
 def test_least_squares_stream_is_the_fit_of_all_rows():
     parts = list(batches(30))
     model = streamed(parts, Squared(), alpha=0.1)

@@ -2,9 +2,10 @@
 
 What is known of the batches gone by is their cost to second order in the coefficients. A new
 batch is weighed by the model that stands: its rows by the loss, with σ the median over the last
-batches, and the batch as a whole by how much wider its residuals spread than those of the other
-ones. A batch of outliers has no weight and does not widen σ for the next one; should the world
-itself have changed, half of these batches say so and the weights come back.
+batches, and the batch as a whole by how much wider its residuals spread, and how much further
+out its features lie, than those of the other ones. A batch of outliers has no weight and does not
+widen σ for the next one; should the world itself have changed, half of these batches say so and
+the weights come back.
 
 A first batch may be the bad one. So the first few are kept, and fitted together each time,
 until there are enough of them.
@@ -38,9 +39,14 @@ _GROWN = 1.05
 # Weights and coefficients of a batch settle together; each round has the accuracy of one
 # reweighted step.
 _ROUNDS = 3
-# A batch is trusted whose residuals spread up to this much wider than those of the others; the
-# second number allows for the chance in a batch of n rows, over √n.
+# A batch is trusted whose residuals spread up to this much wider than those of the others, or whose
+# features reach so much further; the second number allows for the chance in a batch of n rows,
+# over √n.
 _TRUSTED = (1.5, 5.0)
+# Features of two batches are compared on so many rows, in the metric of one of them with this
+# share of its mean variance in every direction: few rows know few directions.
+_COMPARED_ROWS = 50
+_BLUR = 1e-3
 
 
 class Past(NamedTuple):
@@ -68,6 +74,8 @@ class Stream:
         The batches gone by, once the first few are joined.
     scales : tuple
         σ by the loss's rule, or by "mad", on each of the last batches.
+    reaches : tuple
+        How far out the features of each of the last batches lay.
     opening : tuple
         The first few batches, until they are joined.
     n_fitted : int
@@ -80,6 +88,7 @@ class Stream:
     theta: Array = field(default_factory=lambda: np.empty((0, 0)))
     past: Past | None = None
     scales: tuple[float, ...] = ()
+    reaches: tuple[float, ...] = ()
     opening: tuple[Rows, ...] = ()
     n_fitted: int = 0
 
@@ -115,7 +124,11 @@ class Stream:
 
     def _fitted(self, max_iter: int, tol: float, seed: int) -> tuple["Stream", Array]:
         """Fit the first batches together: once to find the bad ones, once without these."""
-        trusts = np.ones(len(self.opening))
+        reaches = _reaches(self.opening)
+        usual = np.array(
+            [_trust(b, r, reaches) for b, r in zip(self.opening, reaches, strict=True)]
+        )
+        trusts = usual
         for _ in range(2):
             ages = np.arange(len(trusts))[::-1]
             rows = _joined(self.opening, trusts * self.forgetting**ages)
@@ -123,12 +136,10 @@ class Stream:
             fit = fit_ridge(problem, self.loss, max_iter=max_iter, tol=tol, seed=seed)
             theta = problem.coefficients(fit.theta)
             scales = tuple(self._scale(batch, theta) for batch in self.opening)
-            trusts = np.array(
-                [
-                    _trust(batch, scale, scales)
-                    for batch, scale in zip(self.opening, scales, strict=True)
-                ]
-            )
+            trusts = usual * [
+                _trust(batch, scale, scales)
+                for batch, scale in zip(self.opening, scales, strict=True)
+            ]
             if trusts.min() > 0.5:
                 break
         stream = replace(self, theta=theta, scales=scales[-_WINDOW:], n_fitted=len(rows))
@@ -143,8 +154,14 @@ class Stream:
         """Weigh a batch by the model that stands, and let both settle."""
         problem, theta = Ridge(batch, 0.0), self.theta
         scale = self._scale(batch, theta)
-        stream = replace(self, scales=(*self.scales, scale)[-_WINDOW:])
-        loss, trust = stream.resolved(), _trust(batch, scale, stream.scales)
+        reach = _reach(batch, past.gram)
+        stream = replace(
+            self,
+            scales=(*self.scales, scale)[-_WINDOW:],
+            reaches=(*self.reaches, reach)[-_WINDOW:],
+        )
+        trust = _trust(batch, scale, stream.scales) * _trust(batch, reach, stream.reaches)
+        loss = stream.resolved()
         for _ in range(_ROUNDS):
             new, w = _expanded(problem, loss, theta, trust)
             gram = new.gram + self.forgetting * past.gram
@@ -167,11 +184,41 @@ def _expanded(problem: Ridge, loss: Loss, theta: Array, trust: float) -> tuple[P
     return Past(gram, gram @ theta - trust * gradient), trust * w
 
 
-def _trust(batch: Rows, scale: float, scales: tuple[float, ...]) -> float:
-    """Return the weight of a batch as a whole, from its own scale and that of the others."""
+def _trust(batch: Rows, size: float, sizes: tuple[float, ...]) -> float:
+    """Return the weight of a batch as a whole, from its own scale or reach and the others'."""
     most, chance = _TRUSTED
-    allowed = (most + chance / math.sqrt(len(batch))) * float(np.median(scales))
-    return min(1.0, (allowed / scale) ** 4)
+    allowed = (most + chance / math.sqrt(len(batch))) * float(np.median(sizes))
+    return min(1.0, (allowed / size) ** 4) if size > 0 else 1.0
+
+
+def _reach(batch: Rows, gram: Array) -> float:
+    """Return how far out a batch's features lie, in the metric of the Gram matrix of others."""
+    H, blur = _few_rows(batch), _BLUR * float(np.trace(gram)) / len(gram)
+    if blur == 0:
+        return 0.0
+    factor = Factor.of(gram + blur * np.eye(len(gram)))
+    return math.sqrt(blur * float(np.vdot(H.T, factor.solve(H.T))) / len(H))
+
+
+def _reaches(batches: tuple[Rows, ...]) -> tuple[float, ...]:
+    """Return the reach of each batch: the median of what it is among each of the others."""
+    samples = [_few_rows(batch) for batch in batches]
+    return tuple(float(np.median([_reach_among(H, other) for other in samples])) for H in samples)
+
+
+def _reach_among(H: Array, other: Array) -> float:
+    """Return the reach of rows H among other rows, by their products: they are few."""
+    blur = _BLUR * float(np.vdot(other, other)) / other.shape[1]
+    if blur == 0:
+        return 0.0
+    factor = Factor.of(other @ other.T + blur * np.eye(len(other)))
+    across = other @ H.T
+    left = float(np.vdot(H, H)) - float(np.vdot(across, factor.solve(across)))
+    return math.sqrt(max(left, 0.0) / len(H))
+
+
+def _few_rows(batch: Rows) -> Array:
+    return np.asarray(batch.features(slice(0, None, -(-len(batch) // _COMPARED_ROWS))), np.float64)
 
 
 def _joined(batches: tuple[Rows, ...], shares: Array) -> Rows:
