@@ -18,6 +18,8 @@ from sklearn.linear_model import HuberRegressor, LinearRegression, RANSACRegress
 from kmpe import RobustLinearRegression
 
 D = 5
+# Constants of the method were set on draws with smaller seeds.
+FIRST_SEED = 10_000
 #: Noise by name, and what it must show: at most this share of the best peer's error.
 NOISES = {
     "Gaussian": (lambda g, n: g.normal(size=n), 1.05),
@@ -126,7 +128,8 @@ def one_draw(task):
 
 
 def study(names, sizes, draws, jobs):
-    tasks = [(name, n, seed) for name in names for n in sizes for seed in range(draws)]
+    seeds = range(FIRST_SEED, FIRST_SEED + draws)
+    tasks = [(name, n, seed) for name in names for n in sizes for seed in seeds]
     found = {}
     if jobs == 1:
         results = map(one_draw, tasks)
@@ -180,9 +183,10 @@ def page(means, draws):
 
 `RobustLinearRegression()` with no arguments against least squares, scikit-learn's HuberRegressor
 and RANSACRegressor, statsmodels' RLM with Tukey's norm, and least absolute deviations. Five
-Gaussian inputs, {draws} draws of each noise; mean squared error of the coefficients relative to
-least squares, so smaller is better. "At most" is the bound that we set ourselves on the ratio to
-the best of the five peers, whichever that is for a noise; {missed} of {len(means)} rows miss it.
+Gaussian inputs, {draws} draws of each noise, with seeds on which nothing was tuned; mean squared
+error of the coefficients relative to least squares, so smaller is better. "At most" is the bound
+that we set ourselves on the ratio to the best of the five peers, whichever that is for a noise;
+{missed} of {len(means)} rows miss it.
 
 Written by `make study`.
 
@@ -191,6 +195,12 @@ Written by `make study`.
 ## Slopes
 
 {table(means, 0)}
+
+Two rows are the hardest. Of uniform noise with 10% of wide outliers 100 rows say too little: the
+best single loss, had one known it before, has half of the best peer's error there, and the choice
+does no better. And noise that was rounded leaves many rows on the true plane exactly. Least
+absolute deviations find it without error once they find it at all; so do we, if the residuals
+show such rows (`kmpe.regress`), which takes more of them.
 
 ## Slopes and intercept
 

@@ -3,7 +3,11 @@
 Reweighting by residuals alone cannot see rows that pull the fit towards themselves. So the start
 comes from many fits to as few rows as determine one, each concentrated on the three fifths of
 the rows that it fits best (least trimmed squares); the best few are carried on, and the best of
-them is kept.
+them is kept. Far out rows that agree among themselves can still outdo the truth: where there are
+such rows, the inner ones judge.
+
+Such a start may know little of the rows far out, which are not bad for being far out. From inside
+out it takes in those that lie as near to it as it can tell.
 
 Rows are drawn from their sorted order by cumulative weight: permuting the rows changes nothing,
 and a row of weight 2 is two equal rows.
@@ -72,7 +76,7 @@ def sample_rows(problem: Linear, size: int) -> Linear:
 def pilot(problem: Linear, *, trimmed: bool = True) -> Array:
     """Return a robust first fit of a problem of moderate size.
 
-    The correntropic loss from the trimmed start, σ fixed at 1.5 times the scale of that start's
+    The correntropic loss from the trimmed start, σ fixed at 1.5 times the scale of its
     residuals: a σ that follows the fit lets outliers back in one after the other. Where there
     is no such start, or ``trimmed`` is False, σ comes down over a fit from least squares.
     """
