@@ -63,12 +63,14 @@ def ratio(timings: dict[str, Timing], one: str, other: str) -> tuple[float, floa
 
 
 def compared(
-    what: str, timings: dict[str, Timing], one: str, other: str, most: float, **detail: Any
+    what: str, timings: dict[str, Timing], one: str, other: str, most: float | None, **detail: Any
 ) -> Line:
-    """Return the line of a ratio that may be at most ``most``."""
+    """Return the line of a ratio that may be at most ``most``, if there is such a promise."""
     middle, low, high = ratio(timings, one, other)
     detail |= {f"seconds {name}": round(t.median, 4) for name, t in timings.items()}
     detail |= {"quartiles": f"{low:.2f} to {high:.2f}"}
+    if most is None:
+        return Line(what, middle, "x", detail=detail)
     return Line(what, middle, "x", f"<= {most:g}", middle <= most, detail)
 
 

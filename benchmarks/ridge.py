@@ -5,7 +5,7 @@ from sklearn.linear_model import Ridge
 
 from benchmarks.measure import Line, bounded, compared, interleave
 from benchmarks.problems import hidden, inputs
-from kmpe import KMPE, fitting
+from kmpe import KMPE, RobustLinearRegression, fitting
 from kmpe.problems.ridge import Ridge as RidgeProblem
 from kmpe.rows import Rows
 from kmpe.solve import reweight
@@ -48,9 +48,26 @@ def speed(n, n_hidden, dtype, most, rounds) -> list[Line]:
             timings,
             "kmpe",
             "ridge without intercept",
-            most,
+            None,
             **detail,
         ),
+    ]
+
+
+def linear(n=50_000, n_features=300, rounds=5) -> list[Line]:
+    """RobustLinearRegression finds its start without help, and gives standard errors as well."""
+    X, y = inputs(n)
+    H = hidden(X, n_features)
+    models = {
+        "ridge": Ridge(alpha=ALPHA, solver="cholesky"),
+        "KMPE": RobustLinearRegression(KMPE(p=2, sigma=SIGMA), alpha=ALPHA),
+        "adaptive": RobustLinearRegression(alpha=ALPHA),
+    }
+    timings = interleave({name: lambda m=m: m.fit(H, y) for name, m in models.items()}, rounds)
+    what = "RobustLinearRegression.fit, {} over Ridge: N = {}, d = {}"
+    return [
+        compared(what.format(name, n, n_features), timings, name, "ridge", None)
+        for name in ("KMPE", "adaptive")
     ]
 
 
@@ -84,4 +101,4 @@ def run() -> list[Line]:
     lines = agreement()
     for setting in SETTINGS:
         lines += speed(*setting)
-    return lines
+    return lines + linear()
