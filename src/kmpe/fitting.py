@@ -46,8 +46,6 @@ _MAX_SETTLING = 10
 # its cost, which has 8% to do with chance; where so many passes do not do it, a factor does.
 _ROUGHLY = 0.1
 _FEW_PASSES = 6
-# Where reweighting ends a fit its steps are short, and say less of what is left to gain.
-_TAIL = 0.1
 
 _STATUS = {
     Outcome.CONVERGED: Status.CONVERGED,
