@@ -62,7 +62,8 @@ class Selection:
     loss : Loss
         The chosen loss.
     candidates : tuple of Loss
-        All of them, with σ as numbers; the reference comes first.
+        All of them, with σ as numbers; the reference comes first. Of a fit to many rows, the
+        best of all.
     variance : array
         Estimated asymptotic variance of each.
     uncertainty : array
@@ -92,6 +93,19 @@ class Selection:
             np.append(self.variance, variance),
             np.append(self.uncertainty, 0.0),
         )
+
+    def narrowed(
+        self,
+        count: int,
+        residuals: npt.ArrayLike,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        leverage: npt.ArrayLike = 0.0,
+    ) -> "Selection":
+        """Return the choice among the best ``count`` and the reference, by other residuals."""
+        R, a = _as_noise(residuals, sample_weight, leverage)
+        best = np.argsort(self.score, kind="stable")[:count]
+        return _compared(R, a, tuple(self.candidates[i] for i in np.union1d(best, [0])))
 
     def __str__(self) -> str:
         lines = ["  variance    ± log   score  candidate, best first"]
@@ -197,16 +211,21 @@ def choose_loss(
     R, a = _as_noise(residuals, sample_weight, leverage)
     unit = mad(np.einsum("ij,ij->i", R, R), a, R.shape[1])
     scaled = tuple(c.at(c.scale * unit) if hasattr(c, "sigma") else c for c in candidates)
+    return _compared(R, a, scaled)
+
+
+def _compared(R: Array, a: Array, losses: tuple[Loss, ...]) -> Selection:
+    """Return the choice among losses with σ as numbers, the reference first."""
     if not R.any():
-        return Selection(scaled[0], scaled, np.ones(len(scaled)), np.zeros(len(scaled)))
-    noise = _Noise.of(R, a, unit)
-    parts = [noise.variance(loss) for loss in scaled]
+        return Selection(losses[0], losses, np.ones(len(losses)), np.zeros(len(losses)))
+    noise = _Noise.of(R, a, mad(np.einsum("ij,ij->i", R, R), a, R.shape[1]))
+    parts = [noise.variance(loss) for loss in losses]
     influence = np.array([part[1] for part in parts])
     spread = np.sqrt((influence - influence[0]) ** 2 @ (a / a.sum()))
     found = Selection(
-        scaled[0], scaled, np.array([part[0] for part in parts]), spread / math.sqrt(a.sum())
+        losses[0], losses, np.array([part[0] for part in parts]), spread / math.sqrt(a.sum())
     )
-    return replace(found, loss=scaled[int(np.argmin(found.score))])
+    return replace(found, loss=losses[int(np.argmin(found.score))])
 
 
 def variance(
