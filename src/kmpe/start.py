@@ -263,10 +263,13 @@ def _solve_all(gram: Array, right: Array) -> Array:
 
 def _draw(problem: Linear, u: Array) -> Any:
     """Return row numbers from numbers u in [0, 1), by cumulative weight in sorted order."""
-    # Equal targets are told apart by a fixed mixture of the inputs. Rows without weight come
-    # last, where no number falls.
-    mixture = problem.H @ np.sqrt(np.arange(2.0, problem.H.shape[1] + 2.0))
-    order = np.lexsort((mixture, *problem.T.T, problem.a == 0))
-    reach = np.cumsum(problem.a[order])
-    last = np.count_nonzero(problem.a) - 1
-    return order[np.minimum(np.searchsorted(reach, u * reach[-1], side="right"), last)]
+    counted = np.flatnonzero(problem.a)
+    T = problem.T[counted]
+    order = np.argsort(T[:, -1], kind="stable")
+    if not np.diff(T[order, -1]).all():
+        # Equal targets are told apart by a fixed mixture of the inputs.
+        mixture = problem.H @ np.sqrt(np.arange(2.0, problem.H.shape[1] + 2.0))
+        order = np.lexsort((mixture[counted], *T.T))
+    rows = counted[order]
+    reach = np.cumsum(problem.a[rows])
+    return rows[np.minimum(np.searchsorted(reach, u * reach[-1], side="right"), len(rows) - 1)]
