@@ -83,7 +83,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
     robust_r2_ : float
         R² over the rows that are not outliers.
     loo_residuals_ : array of shape (n, q)
-        Residual of each row from the fit without it.
+        Residual of each row from the fit without it, by the row's leverage, which with more than
+        64 coefficients is an estimate.
     n_iter_, history_, status_
         Number of steps, cost at the start and after each step, why it stopped.
     n_features_in_, feature_names_in_

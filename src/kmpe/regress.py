@@ -77,7 +77,7 @@ def regress(problem: Linear, loss: Loss | None, *, max_iter: int, tol: float) ->
         problem = replace(problem, a=np.where(out, 0.0, problem.a))
         sample = sample.take(~bad_leverage(sample, sample, theta))
     selection, theta, _ = _adapt(sample, refit(sample, theta), max_iter)
-    if sample.a.sum() < problem.a.sum():
+    if len(sample) < np.count_nonzero(problem.a):
         wide = sample_rows(problem, _FINALISTS_ROWS)
         selection = selection.narrowed(
             _FINALISTS, wide.residuals(theta), sample_weight=wide.a, leverage=wide.leverages

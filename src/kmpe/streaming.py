@@ -98,7 +98,7 @@ class Stream:
 
     def resolved(self) -> Loss:
         """Return the loss with σ as it stands now."""
-        if self._rule is not self.loss or not self.scales:
+        if not (self.loss.has_rule and self.scales):
             return self.loss
         return self.loss.at(float(np.median(self.scales)))
 
@@ -116,7 +116,7 @@ class Stream:
     @property
     def _rule(self) -> Loss:
         """The loss whose rule says how widely residuals spread."""
-        return self.loss if isinstance(getattr(self.loss, "sigma", None), str) else Correntropy()
+        return self.loss if self.loss.has_rule else Correntropy()
 
     def _scale(self, batch: Rows, theta: Array) -> float:
         s = Ridge(batch, 0.0).squared_residuals(theta)
