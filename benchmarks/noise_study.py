@@ -201,7 +201,7 @@ Where 100 rows are all there is, choosing costs some 4% of the error, and a boun
 Of uniform noise with 10% of wide outliers they say too little: the best single loss, had one known
 it before, has half of the best peer's error there, and the choice does no better. Noise that was
 rounded leaves many rows on the true plane exactly. Least absolute deviations find it without
-error once they find it at all; so do we (`kmpe.regress`) in most draws, where the residuals show
+error once they find it at all; so do we (`kmpe.looks`) in most draws, where the residuals show
 such rows, but not in all.
 
 ## Slopes and intercept

@@ -13,12 +13,14 @@ from kmpe.accelerate import Outcome, Point, descend
 from kmpe.losses import Loss, Squared
 from kmpe.machine import team
 from kmpe.objective import Floored
+from kmpe.problems.linear import Linear, is_sparse
 from kmpe.problems.ridge import Factor, Ridge
+from kmpe.rows import Rows
 from kmpe.sampling import Samples
 from kmpe.scale import Array
 from kmpe.solve import Fit, Status, anneal, resolve, reweight
 
-__all__ = ["INITS", "fit_many_rows", "fit_ridge"]
+__all__ = ["INITS", "fit_linear", "fit_ridge"]
 
 INITS = ("robust", "ridge", "zero")
 
@@ -46,6 +48,12 @@ _MAX_SETTLING = 10
 # its cost, which has 8% to do with chance; where so many passes do not do it, a factor does.
 _ROUGHLY = 0.1
 _FEW_PASSES = 6
+# From here on a linear problem's reweighted steps, each of which forms HᵀΛH, cost more than
+# passes over the rows.
+_MANY_ROWS = 10_000
+_MUCH_WORK = 10**8
+# A pass gains a digit or two: the parameters may as well have the digits that tol asks for.
+_TIGHTER = 0.01
 
 _STATUS = {
     Outcome.CONVERGED: Status.CONVERGED,
@@ -95,7 +103,7 @@ def fit_ridge(
             start = problem.zero
             loss = resolve(problem, loss, start)
             return reweight(problem, loss, start, max_iter=max_iter, tol=tol, as_printed=True)
-        fit = fit_many_rows(problem, loss, theta, init=init, max_iter=max_iter, tol=tol, seed=seed)
+        fit = _fit_many_rows(problem, loss, theta, init=init, max_iter=max_iter, tol=tol, seed=seed)
         if fit is not None:
             return fit
         if theta is None:
@@ -104,7 +112,7 @@ def fit_ridge(
         return reweight(problem, loss, theta, max_iter=max_iter, tol=tol)
 
 
-def fit_many_rows(
+def _fit_many_rows(
     problem: Ridge,
     loss: Loss,
     theta: Array | None,
@@ -125,6 +133,18 @@ def fit_many_rows(
         if np.count_nonzero(problem.sample_weight) < _ACCELERATE * problem.rows.n_features:
             return None
         return _fit_sampled(Samples.of(problem, seed), loss, init, theta, max_iter, tol)
+
+
+def fit_linear(problem: Linear, loss: Loss, theta: Array, max_iter: int, tol: float) -> Fit[Array]:
+    """Fit a linear problem from ``theta``, by passes over its rows where that is less work."""
+    n, k = problem.H.shape
+    if (n >= _MANY_ROWS or n * k**2 >= _MUCH_WORK) and not is_sparse(problem.H):
+        rows = Rows.of(problem.H, problem.T, problem.a)
+        ridge = Ridge(rows, problem.penalties[:, None])
+        fit = _fit_many_rows(ridge, loss, theta, max_iter=max_iter, tol=_TIGHTER * tol)
+        if fit is not None:
+            return fit
+    return reweight(problem, loss, theta, max_iter=max_iter, tol=tol)
 
 
 @dataclass(frozen=True)
