@@ -5,7 +5,7 @@ import pytest
 
 from kmpe import KMPE, Correntropy, Huber, Squared
 from kmpe.adaptive import CANDIDATES, REFERENCE, choose_loss
-from kmpe.noise import GRID, posterior_mass
+from kmpe.noise import GRID, log_evidence, posterior_mass
 
 N = 2000
 
@@ -105,3 +105,17 @@ def test_the_noise_has_the_tails_of_its_rows(noise, beyond):
     assert mass.sum() == pytest.approx(1)
     # Beyond 2 MAD: 4.6% of a Gaussian, and 2 arctan(1 / 2.97) / π of a Cauchy distribution.
     assert mass[GRID > 2].sum() == pytest.approx(beyond, abs=0.035)
+
+
+def test_sharp_edges_are_more_probable_than_blurred_ones():
+    rng = np.random.default_rng(0)
+    r = np.abs(rng.uniform(-1.35, 1.35, 100))
+    blurred = np.abs(r + rng.normal(0, 0.3, 100))
+    ones = np.ones(100)
+    assert log_evidence(r, ones) > log_evidence(blurred, ones) + 10
+
+
+def test_a_weight_of_two_is_evidence_twice():
+    r = np.abs(draw("Cauchy", 50))
+    once, twice = np.ones(50), np.full(50, 2.0)
+    assert log_evidence(r, twice) == pytest.approx(log_evidence(np.tile(r, 2), np.tile(once, 2)))

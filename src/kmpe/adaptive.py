@@ -60,7 +60,8 @@ class Selection:
     Attributes
     ----------
     loss : Loss
-        The chosen loss.
+        The chosen loss: that of the smallest score, or of a linear fit to few rows, among those
+        of small scores, the one whose fit leaves the most probable residuals.
     candidates : tuple of Loss
         All of them, with σ as numbers; the reference comes first. Of a fit to many rows, the
         best of all.
@@ -103,7 +104,7 @@ class Selection:
         leverage: npt.ArrayLike = 0.0,
     ) -> "Selection":
         """Return the choice among the best ``count`` and the reference, by other residuals."""
-        R, a = _as_noise(residuals, sample_weight, leverage)
+        R, a = as_noise(residuals, sample_weight, leverage)
         best = np.argsort(self.score, kind="stable")[:count]
         return _compared(R, a, tuple(self.candidates[i] for i in np.union1d(best, [0])))
 
@@ -208,7 +209,7 @@ def choose_loss(
     >>> choose_loss(noise).loss.p > 3
     True
     """
-    R, a = _as_noise(residuals, sample_weight, leverage)
+    R, a = as_noise(residuals, sample_weight, leverage)
     unit = mad(np.einsum("ij,ij->i", R, R), a, R.shape[1])
     scaled = tuple(c.at(c.scale * unit) if hasattr(c, "sigma") else c for c in candidates)
     return _compared(R, a, scaled)
@@ -236,17 +237,20 @@ def variance(
     leverage: npt.ArrayLike = 0.0,
 ) -> float:
     """Return the asymptotic variance that residuals, as in `choose_loss`, promise of one loss."""
-    R, a = _as_noise(residuals, sample_weight, leverage)
+    R, a = as_noise(residuals, sample_weight, leverage)
     if not R.any():
         return 0.0
     unit = mad(np.einsum("ij,ij->i", R, R), a, R.shape[1])
     return _Noise.of(R, a, unit).variance(loss)[0]
 
 
-def _as_noise(
+def as_noise(
     residuals: npt.ArrayLike, sample_weight: npt.ArrayLike | None, leverage: npt.ArrayLike
 ) -> tuple[Array, Array]:
-    """Return residuals (n, q) as large as the noise, and how often each counts."""
+    """Return residuals (n, q) as large as the noise, and how often each counts.
+
+    Arguments as in `choose_loss`; rows without weight are left out.
+    """
     R = np.asarray(residuals, dtype=np.float64)
     R = R.reshape(len(R), -1)
     a = np.ones(len(R)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)

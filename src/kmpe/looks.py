@@ -4,14 +4,16 @@ The residuals of a better fit show the noise more sharply, so the choice of the 
 are made in turns.
 """
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from kmpe.adaptive import Selection, choose_loss, mean_slope, variance
+from kmpe.adaptive import Selection, as_noise, choose_loss, mean_slope, variance
 from kmpe.fitting import fit_linear
 from kmpe.losses import Huber, Loss
+from kmpe.noise import log_evidence
 from kmpe.problems.linear import Linear
 from kmpe.scale import Array, mad
 from kmpe.start import pilot
@@ -24,10 +26,19 @@ _TOL = 1e-6
 # 10% N(0, 9), n = 100, 60 draws, the error over the best peer's was 0.53 with one more look and
 # 0.49 with two, which is not much more than chance.
 _MORE_LOOKS = 2
-# The step from one σ to the next in the search for rows on one plane, from the MAD down; how many
+# Up to so many rows, so many of the best candidates are followed to their fits. The residuals of
+# the one taken must be more probable by the factor e. A part of the volume V^(k / 2) that its
+# coefficients may take counts as well; for one shape of the noise alone all of it would. On 800
+# draws at n = 100 the error over the best peer's fell from 0.52 to 0.49 on uniform + 10% N(0, 9)
+# and from 0.16 to 0.13 on sine + 10%; on Gaussian noise, contaminated or not, and t3 it stayed.
+_FEW_ROWS = 1000
+_FOLLOWED = 16
+_MORE_PROBABLE = 1.0
+_VOLUME_SHARE = 0.25
+# The search for rows on one plane: the step from one σ to the next, from the MAD down; how many
 # rows per coefficient must lie there, where any fit has one; and the share of the variance that
 # may be left. Laplace noise, the most peaked of the usual, leaves nine tenths.
-_ZOOM = 0.25
+_ZOOM = 0.1
 _ON_PLANE = 3
 _ZOOM_GAIN = 0.5
 _ZOOM_TOL = 1e-12
@@ -49,7 +60,7 @@ def adapt(sample: Linear, theta: Array, max_iter: int) -> Look:
 
     The choice is repeated on the residuals that it leads to, as long as these keep what it
     promised. Where a start from least squares ends elsewhere, the one of the two that promises
-    less variance is followed.
+    less variance is followed. Few rows then compare the fits that the best candidates lead to.
     """
     look = _look(sample, theta, max_iter)
     other = pilot(sample, trimmed=False)
@@ -64,39 +75,95 @@ def adapt(sample: Linear, theta: Array, max_iter: int) -> Look:
         if closer.variance >= look.variance:
             break
         look = closer
+    if sample.dim == 1 and _few(sample):
+        look = _most_probable(sample, look, max_iter)
     return _zoom(sample, look, max_iter)
+
+
+def _few(sample: Linear) -> bool:
+    return float(sample.a.sum()) <= _FEW_ROWS
+
+
+def _most_probable(sample: Linear, look: Look, max_iter: int) -> Look:
+    """Follow the best candidates, and take the fit whose residuals are the most probable noise.
+
+    What a candidate promises rests on the residuals of another fit. Where rows are few these are
+    blurred, edges of the noise above all, and the fits that the candidates lead to tell more. As
+    the shapes that are compared are symmetric, a fit must also confirm less variance: skew noise
+    looks more probable where it is fitted worse.
+    """
+    noise, a = _noise(sample, look.theta)
+    unit = mad(noise[:, 0] ** 2, a, 1)
+    if unit == 0:
+        return look
+
+    def log_probability(look: Look) -> float:
+        if not 0 < look.variance < math.inf:
+            return -math.inf
+        noise, a = _noise(sample, look.theta)
+        log_volume = 0.5 * int(sample.H.shape[1]) * math.log(look.variance)
+        return log_evidence(np.abs(noise[:, 0]) / unit, a) + _VOLUME_SHARE * log_volume
+
+    best, least = look, log_probability(look) + _MORE_PROBABLE
+    selection = _choose(sample, look.theta)
+    for i in np.argsort(selection.score, kind="stable")[:_FOLLOWED]:
+        chosen = replace(selection, loss=selection.candidates[i])
+        rival = _follow(sample, chosen, look.theta, max_iter)
+        probability = log_probability(rival)
+        if probability > least and rival.variance < look.variance:
+            best, least = rival, probability
+    return best
 
 
 def _zoom(sample: Linear, look: Look, max_iter: int) -> Look:
     """Follow rows that lie on one plane exactly: noise with an atom, as rounded noise has.
 
-    Least absolute deviations find that plane without error. Huber's loss does so step by step,
-    its σ as small as the residuals so far can tell the rows on the plane from the others.
+    Least absolute deviations find that plane without error. Huber's loss comes to them as σ
+    falls, and is followed for as long as rows enough are within σ. Many rows must promise a gain
+    before that; few are too blurred to do so.
     """
     sigma = mad(sample.squared_residuals(look.theta), sample.a, sample.dim)
     rounding = float(np.finfo(np.float64).eps * np.abs(sample.T).max())
-    while sigma > rounding:
-        sigma *= _ZOOM
-        s = sample.squared_residuals(look.theta)
-        if float(sample.a @ (s <= sigma**2)) <= _ON_PLANE * sample.H.shape[1]:
-            break
+    if not (_few(sample) or _promises_plane(sample, look, sigma, rounding)):
+        return look
+    theta, goes_on = look.theta, True
+    while goes_on and (sigma := _ZOOM * sigma) > rounding:
         loss = Huber(sigma)
-        promised = _variance(sample, loss, look.theta)
-        if promised < _ZOOM_GAIN * look.variance:
-            chosen = look.selection.with_choice(loss, promised)
-            closer = _follow(sample, chosen, look.theta, max_iter, _ZOOM_TOL)
-            if closer.variance >= _ZOOM_GAIN * look.variance:
-                break
+        chosen = look.selection.with_choice(loss, _variance(sample, loss, theta))
+        closer = _follow(sample, chosen, theta, max_iter, _ZOOM_TOL)
+        theta = closer.theta
+        goes_on = _enough_within(sample, theta, sigma)
+        if goes_on and closer.variance < _ZOOM_GAIN * look.variance:
             look = closer
     return look
 
 
+def _promises_plane(sample: Linear, look: Look, sigma: float, rounding: float) -> bool:
+    """Whether the residuals of a look promise a gain to Huber's loss with some small σ."""
+    while (sigma := _ZOOM * sigma) > rounding and _enough_within(sample, look.theta, sigma):
+        if _variance(sample, Huber(sigma), look.theta) < _ZOOM_GAIN * look.variance:
+            return True
+    return False
+
+
+def _enough_within(sample: Linear, theta: Array, sigma: float) -> bool:
+    within = float(sample.a @ (sample.squared_residuals(theta) <= sigma**2))
+    return within > _ON_PLANE * int(sample.H.shape[1])
+
+
 def _look(sample: Linear, theta: Array, max_iter: int) -> Look:
     """Choose a loss for the residuals of ``theta``, and follow it."""
-    selection = choose_loss(
-        sample.residuals(theta), sample_weight=sample.a, leverage=sample.leverages
-    )
-    return _follow(sample, selection, theta, max_iter)
+    return _follow(sample, _choose(sample, theta), theta, max_iter)
+
+
+def _choose(sample: Linear, theta: Array) -> Selection:
+    R = sample.residuals(theta)
+    return choose_loss(R, sample_weight=sample.a, leverage=sample.leverages)
+
+
+def _noise(sample: Linear, theta: Array) -> tuple[Array, Array]:
+    R = sample.residuals(theta)
+    return as_noise(R, sample.a, sample.leverages)
 
 
 def _follow(

@@ -9,11 +9,11 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln, stdtrit
+from scipy.special import gammaincinv, gammaln, logsumexp, stdtrit
 
 from kmpe.scale import Array
 
-__all__ = ["GRID", "posterior_mass"]
+__all__ = ["GRID", "log_evidence", "posterior_mass"]
 
 #: Where densities are tabulated: absolute residuals in units of the MAD, 0.02 apart near 1.
 GRID = np.sinh((np.arange(512) + 0.5) * (np.arcsinh(300.0) / 512))
@@ -26,8 +26,12 @@ _OUTLIER_SHARES = (0.0, 0.03, 0.1, 0.25)
 _OUTLIER_SCALE = 5.0
 # The normal quantile that makes the MAD of each shape 1.
 _QUARTILE = 0.6744897501960817
-# Noise is Gaussian, outliers aside, more often than any other shape.
+# Noise is Gaussian, outliers aside, more often than any other shape, and peaked more often than it
+# has an edge. On 800 draws of 8 noises at n = 100 these counts keep all but triangular noise
+# within 1.05 of the best peer; with 12, 12 and 1 Gaussian noise of unequal variances has 1.056.
 _GAUSSIAN = 12.0
+_GAUSSIAN_WITH_OUTLIERS = 18.0
+_PEAKED = 2.0
 # An outlier unlike any entry says no more against one entry than against another.
 _LEAST_LOG_DENSITY = -50.0
 
@@ -42,12 +46,24 @@ def posterior_mass(r: Array, a: Array) -> Array:
     a : array of shape (n,)
         How often each counts.
     """
-    log_density, mass, log_prior = _dictionary()
-    counts = np.bincount(np.searchsorted(GRID[:-1], r), weights=a, minlength=len(GRID))
-    log_posterior = log_density @ counts + log_prior
-    posterior = np.exp(log_posterior - log_posterior.max())
-    mean = posterior @ mass
+    log_joint = _log_joint(r, a)
+    mean = np.exp(log_joint - log_joint.max()) @ _dictionary()[1]
     return np.asarray(mean / mean.sum())
+
+
+def log_evidence(r: Array, a: Array) -> float:
+    """Return the logarithm of the density of residuals, as above, averaged over the dictionary.
+
+    Up to a constant. Residuals of several fits are compared in one and the same unit.
+    """
+    return float(logsumexp(_log_joint(r, a)))
+
+
+def _log_joint(r: Array, a: Array) -> Array:
+    """Return log prior plus log density of the residuals, for every entry of the dictionary."""
+    log_density, _, log_prior = _dictionary()
+    counts = np.bincount(np.searchsorted(GRID[:-1], r), weights=a, minlength=len(GRID))
+    return np.asarray(log_density @ counts + log_prior)
 
 
 @cache
@@ -62,12 +78,19 @@ def _dictionary() -> tuple[Array, Array, Array]:
             clean = core - np.log(scale)
             with np.errstate(divide="ignore"):
                 rows.append(np.logaddexp(np.log1p(-share) + clean, np.log(share) + wide))
-        gaussian = np.repeat([p == 2 for p in (*_POWERS, 0.0)], len(_OUTLIER_SHARES))
-        prior += [*np.where(gaussian, _GAUSSIAN, 1.0), *np.ones(len(_FREEDOMS))]
+        prior += [_count(p, share) for p, share in product((*_POWERS, np.inf), _OUTLIER_SHARES)]
+        prior += [1.0] * len(_FREEDOMS)
         rows += [_student(x, nu) - np.log(scale) for nu in _FREEDOMS]
     log_density = np.array(rows)
     mass = 2 * np.exp(log_density) * _WIDTHS
     return np.maximum(log_density, _LEAST_LOG_DENSITY), mass, np.log(prior)
+
+
+def _count(p: float, share: float) -> float:
+    """Return how often a core of the power p with a share of outliers is met."""
+    if p == 2:
+        return _GAUSSIAN if share == 0 else _GAUSSIAN_WITH_OUTLIERS
+    return _PEAKED if p < 2 else 1.0
 
 
 def _power(x: Array, p: float) -> Array:
