@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -326,6 +326,14 @@ def test_summary_has_names_errors_and_limits():
     for word in (*frame.columns, "intercept", "std err", "robust R²", str(model.loss_)):
         assert word in table
     assert 0 < model.robust_r2_ < 1
+
+
+def test_summary_has_the_probability_of_each_coefficient():
+    X, y, _ = draw(40, seed=3)
+    lines = RobustLinearRegression(Squared()).fit(X, y).summary().splitlines()[-6:]
+    t, p = np.array([line.split()[3:5] for line in lines], dtype=float).T
+    np.testing.assert_allclose(p, 2 * stats.t.sf(np.abs(t), 34), atol=4e-3)
+    assert sum((p > 0.01) & (p < 0.99)) == 3  # of coefficients near 0
 
 
 # -- errors --------------------------------------------------------------------------------

@@ -158,6 +158,14 @@ def test_unknown_parameter_is_named():
         KMPE().set_params(width=1)
 
 
+def test_a_loss_prints_four_digits_and_its_repr_all():
+    loss = KMPE(p=4, sigma=1 / 3)
+    assert str(loss) == "KMPE(p=4, sigma=0.3333)"
+    assert repr(loss) == "KMPE(p=4, sigma=0.3333333333333333)"
+    assert str(Huber("mad")) == "Huber(sigma='mad')"
+    assert str(Squared()) == "Squared()"
+
+
 def test_losses_are_immutable_values():
     with pytest.raises(AttributeError):
         KMPE().p = 3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
-from scipy.special import chdtri, stdtrit
+from scipy.special import chdtri, stdtr, stdtrit
 
 from kmpe.losses import Loss
 from kmpe.problems.linear import Linear
@@ -98,17 +98,21 @@ def confidence(estimates: Array, cov: Array, df: float, level: float) -> Array:
     return np.column_stack([estimates - width, estimates + width])
 
 
-def summary(terms: list[Term], facts: list[tuple[str, str]]) -> str:
-    """Return the table of coefficients, errors and intervals, facts about the fit above it."""
+def summary(terms: list[Term], df: float, facts: list[tuple[str, str]]) -> str:
+    """Return the table of coefficients, errors and intervals, facts about the fit above it.
+
+    P>|t| is how often Student's t with ``df`` degrees of freedom is as far from 0.
+    """
     width = max(9, *(len(term.name) for term in terms))
     lines = [f"{name:<{width}}  {value}" for name, value in facts]
-    header = f"{'':<{width}}  {'coef':>11} {'std err':>11} {'t':>8} {'low':>11} {'high':>11}"
+    header = f"{'':<{width}}  {'coef':>11} {'std err':>11} {'t':>8} {'P>|t|':>7}"
+    header += f" {'low':>11} {'high':>11}"
     lines += ["", header, "-" * len(header)]
     for term in terms:
         ratio = term.estimate / term.error if term.error > 0 else float("inf")
         lines.append(
             f"{term.name:<{width}}  {term.estimate:11.5g} {term.error:11.4g} {ratio:8.2f} "
-            f"{term.low:11.5g} {term.high:11.5g}"
+            f"{2 * stdtr(df, -abs(ratio)):7.3f} {term.low:11.5g} {term.high:11.5g}"
         )
     return "\n".join(lines)
 

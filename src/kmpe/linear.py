@@ -80,6 +80,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         MAD of the residuals, corrected for the number of parameters.
     coef_cov_ : array of shape (d + 1, d + 1) or (q, d + 1, d + 1)
         Sandwich covariance of slopes and, last, intercept (left out without one).
+    df_ : float
+        Degrees of freedom of the confidence intervals: rows less coefficients.
     robust_r2_ : float
         R² over the rows that are not outliers.
     loo_residuals_ : array of shape (n, q)
@@ -239,7 +241,7 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
             ("outliers", share),
             ("intervals", f"{level:.0%}"),
         ]
-        return summary(terms, facts)
+        return summary(terms, self.df_, facts)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

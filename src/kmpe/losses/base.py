@@ -41,6 +41,13 @@ class Loss(ABC):
         for name, value in self.get_params().items():
             _check(type(self).__name__, name, value)
 
+    def __str__(self) -> str:
+        parameters = (
+            f"{name}={value!r}" if isinstance(value, str) else f"{name}={value:.4g}"
+            for name, value in self.get_params().items()
+        )
+        return f"{type(self).__name__}({', '.join(parameters)})"
+
     # -- the shape, at unit scale ----------------------------------------------------------
 
     @property
