@@ -91,22 +91,23 @@ def many_rows(repeats):
 def coverage(draws):
     n = 300
     noises = {
-        "Gaussian": lambda g: g.normal(size=n),
-        "uniform": lambda g: g.uniform(-1, 1, n),
-        "Student t3": lambda g: g.standard_t(3, size=n),
+        "Gaussian": lambda g, _: g.normal(size=n),
+        "uniform": lambda g, _: g.uniform(-1, 1, n),
+        "Student t3": lambda g, _: g.standard_t(3, size=n),
+        "Gaussian, wider with an input": lambda g, X: g.normal(size=n) * (0.3 + np.abs(X[:, 0])),
     }
     for name, noise in noises.items():
         inside, marked, covered = [], [], []
         for seed in range(draws):
             rng = np.random.default_rng(seed)
             X, X_new, beta = rng.normal(size=(n, 5)), rng.normal(size=(n, 5)), rng.normal(size=5)
-            model = RobustLinearRegression().fit(X, X @ beta + noise(rng))
+            model = RobustLinearRegression().fit(X, X @ beta + noise(rng, X))
             limits = model.confidence_intervals()
             truth = np.append(beta, 0.0)
             inside.append((limits[:, 0] <= truth) & (truth <= limits[:, 1]))
             marked.append(model.outliers_.mean())
             _, low, high = model.predict(X_new, return_interval=0.9)
-            y_new = X_new @ beta + noise(rng)
+            y_new = X_new @ beta + noise(rng, X_new)
             covered.append((low <= y_new) & (y_new <= high))
         print(
             f"{name}, n = {n}, {draws} draws: 95% confidence intervals cover {np.mean(inside):.1%} "

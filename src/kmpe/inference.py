@@ -29,19 +29,21 @@ __all__ = [
 FALSE_POSITIVES = 0.01
 # A row that alone decides a coefficient leaves nothing without it; five times its ψ will do.
 _LEAST_WITHOUT = 0.2
+# MADs over which ψ' is smoothed to see whether it depends on the inputs.
+_SMOOTHING = 0.5
 
 
 def sandwich(problem: Linear, loss: Loss, beta: Array, leverages: Array) -> Array:
     """Return the covariance of the coefficients of each target, shape (q, k, k).
 
     By the jackknife in closed form: without row i the fit moves by M⁻¹hᵢψᵢ / (1 - ψᵢ'hᵢM⁻¹hᵢᵀ).
-    M is E[ψ'] HᵀH: noise that does not depend on the inputs makes it so, with less chance in it
-    than Σ ψ'hᵢᵀhᵢ; Huber's factor 1 + (k / n) var ψ' / (E ψ')² covers what is left.
+    Huber's factor 1 + (k / n) var ψ' / (E ψ')² covers the chance that is left in M.
     """
     R = problem.residuals(beta)
     s = np.einsum("ij,ij->i", R, R)
     w, bend = loss.weight(s), 2 * loss.curvature(s)
     n, k = float(problem.a.sum()), problem.H.shape[1]
+    width = _SMOOTHING * mad(s, problem.a, problem.dim)
     blocks = []
     for j in range(problem.dim):
         slope = w + bend * R[:, j] ** 2
@@ -51,10 +53,35 @@ def sandwich(problem: Linear, loss: Loss, beta: Array, leverages: Array) -> Arra
             continue
         growth = 1 + k / n * float(problem.a @ (slope - mean) ** 2) / n / mean**2
         own = np.maximum(1 - slope * leverages / mean, _LEAST_WITHOUT)
-        M = mean * problem.gram_of_rows + np.diag(problem.penalties)
+        smoothed = _smoothed_slope(loss, R, j, width) if width > 0 else slope
+        M = _bread(problem, mean, smoothed) + np.diag(problem.penalties)
         Q = problem.gram((w * R[:, j] / own) ** 2)
         blocks.append(_solve(M, _solve(M, Q).T) * growth**2)
     return np.array(blocks)
+
+
+def _bread(problem: Linear, mean: float, slope: Array) -> Array:
+    """Return Σ aᵢ ψ'(rᵢ) hᵢᵀhᵢ from the mean of ψ' and ``slope``, ψ' smoothed.
+
+    Smoothed slopes have less chance in them and tell as well where ψ' is larger and where smaller.
+    Where even they leave the sum without a sign, it is E[ψ'] HᵀH, as of noise that does not depend
+    on the inputs.
+    """
+    middle = float(problem.a @ slope) / float(problem.a.sum())
+    if middle > 0:
+        least = float(slope.min())
+        bread = problem.gram(slope - least) + least * problem.gram_of_rows
+        if _least_ratio(bread, problem.gram_of_rows) > _LEAST_WITHOUT * middle:
+            return np.asarray(mean / middle * bread)
+    return np.asarray(mean * problem.gram_of_rows)
+
+
+def _smoothed_slope(loss: Loss, R: Array, j: int, width: float) -> Array:
+    """Return (ψ(r + width) - ψ(r - width)) / 2 width, for component j of the residuals."""
+    others = np.einsum("ij,ij->i", R, R) - R[:, j] ** 2
+    ends = [R[:, j] + step for step in (width, -width)]
+    high, low = (end * loss.weight(others + end**2) for end in ends)
+    return np.asarray((high - low) / (2 * width))
 
 
 def robust_r2(T: Array, R: Array, a: Array) -> float:
@@ -115,6 +142,14 @@ def summary(terms: list[Term], df: float, facts: list[tuple[str, str]]) -> str:
             f"{2 * stdtr(df, -abs(ratio)):7.3f} {term.low:11.5g} {term.high:11.5g}"
         )
     return "\n".join(lines)
+
+
+def _least_ratio(B: Array, gram: Array) -> float:
+    """Return the smallest vᵀBv / vᵀgram v, over the v that the rows tell something of."""
+    values, vectors = linalg.eigh(gram, check_finite=False)
+    kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
+    whiten = vectors[:, kept] / np.sqrt(values[kept])
+    return float(linalg.eigvalsh(whiten.T @ B @ whiten, check_finite=False)[0])
 
 
 def _solve(B: Array, right: Array) -> Array:
