@@ -170,6 +170,16 @@ def test_few_rounded_rows_are_seen_through(seed):
     np.testing.assert_allclose(model.coef_, truth[:5], atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", [10013, 10017])
+def test_rows_that_any_fit_passes_through_are_no_atom(seed):
+    """Least absolute deviations pass through six rows, and some others lie near them by chance."""
+    rng = np.random.default_rng([seed, 1000])
+    X, beta = rng.normal(size=(1000, 5)), rng.normal(size=5)
+    outliers, v = rng.exponential(10, 1000), rng.normal(size=1000)
+    y = X @ beta + np.where(rng.uniform(size=1000) < 0.1, outliers, v)
+    assert RobustLinearRegression().fit(X, y).loss_.scale > 0.1
+
+
 def test_candidates_are_judged_by_the_fits_that_they_lead_to(monkeypatch):
     """Of a hundred rows a usual fit blurs where the noise ends."""
 

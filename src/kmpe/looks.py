@@ -37,11 +37,13 @@ _MORE_PROBABLE = 1.0
 _VOLUME_SHARE = 0.25
 # The search for rows on one plane: up to how many rows it is made without a promise; the step from
 # one σ to the next, from the MAD down; how many rows per coefficient must lie there, where any fit
-# has one; and the share of the variance that may be left. Laplace noise, the most peaked of the
-# usual, leaves nine tenths.
+# has one; which share of the rows of the step before, of which a density leaves a tenth; and the
+# share of the variance that may be left. Laplace noise, the most peaked of the usual, leaves nine
+# tenths.
 _ZOOM_ROWS = 1000
 _ZOOM = 0.1
 _ON_PLANE = 3
+_MOST = 0.5
 _ZOOM_GAIN = 0.5
 _ZOOM_TOL = 1e-12
 # The second start must promise this much less variance: against bad leverage points the
@@ -132,7 +134,8 @@ def _zoom(sample: Linear, look: Look, max_iter: int) -> Look:
         closer = _follow(sample, chosen, theta, max_iter, _ZOOM_TOL)
         theta = closer.theta
         goes_on = _enough_within(sample, theta, sigma)
-        if goes_on and closer.variance < _ZOOM_GAIN * look.variance:
+        most = _within(sample, theta, sigma) > _MOST * _within(sample, theta, sigma / _ZOOM)
+        if goes_on and most and closer.variance < _ZOOM_GAIN * look.variance:
             look = closer
     return look
 
@@ -146,8 +149,11 @@ def _promises_plane(sample: Linear, look: Look, sigma: float, rounding: float) -
 
 
 def _enough_within(sample: Linear, theta: Array, sigma: float) -> bool:
-    within = float(sample.a @ (sample.squared_residuals(theta) <= sigma**2))
-    return within > _ON_PLANE * int(sample.H.shape[1])
+    return _within(sample, theta, sigma) > _ON_PLANE * int(sample.H.shape[1])
+
+
+def _within(sample: Linear, theta: Array, sigma: float) -> float:
+    return float(sample.a @ (sample.squared_residuals(theta) <= sigma**2))
 
 
 def _look(sample: Linear, theta: Array, max_iter: int) -> Look:
