@@ -27,8 +27,8 @@ _OUTLIER_SCALE = 5.0
 # The normal quantile that makes the MAD of each shape 1.
 _QUARTILE = 0.6744897501960817
 # Noise is Gaussian, outliers aside, more often than any other shape, and peaked more often than it
-# has an edge. On 800 draws of 8 noises at n = 100 these counts keep all but triangular noise
-# within 1.05 of the best peer; with 12, 12 and 1 Gaussian noise of unequal variances has 1.056.
+# has an edge. Set on 800 draws of 8 noises at n = 100, where all but triangular noise are within
+# 1.05 of the best peer; on other draws four of seventeen noises are not (docs/noise.md).
 _GAUSSIAN = 12.0
 _GAUSSIAN_WITH_OUTLIERS = 18.0
 _PEAKED = 2.0
