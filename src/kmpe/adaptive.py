@@ -21,9 +21,11 @@ from kmpe.scale import Array, mad
 
 __all__ = ["CANDIDATES", "REFERENCE", "Selection", "choose_loss"]
 
-#: What is chosen unless another candidate promises more than it may owe to chance: 99.8% of the
-#: efficiency of least squares on Gaussian noise, and no weight for rows beyond 17 MAD.
-REFERENCE = Correntropy(4.5)
+#: What is chosen unless another candidate promises more than it may owe to chance: 97% of the
+#: efficiency of least squares on Gaussian noise, and no weight for rows beyond 10 MAD. With σ = 4.5
+#: instead, which is nearly least squares, 800 draws at n = 100 had 0.01 more of the best peer's
+#: error on Student's t3 noise, and 0.006 less on Gaussian.
+REFERENCE = Correntropy(2.5)
 
 
 def _peaked(p: float, at: float) -> KMPE:
@@ -37,7 +39,7 @@ CANDIDATES: tuple[Loss, ...] = (
     REFERENCE,
     Squared(),
     *(Huber(sigma) for sigma in (0.15, 0.35, 0.6, 0.9, 1.345, 2.0)),
-    *(Correntropy(sigma) for sigma in (1.0, 1.45, 2.11, 3.0)),
+    *(Correntropy(sigma) for sigma in (1.0, 1.45, 2.11, 3.0, 3.5, 4.5)),
     *(Cauchy(sigma) for sigma in (0.6, 1.0, 1.6, 2.385)),
     *(_peaked(p, at) for p in (3.0, 4.0) for at in (1.2, 1.6, 2.2, 3.0, 5.0)),
     *(_peaked(p, at) for p in (6.0, 10.0) for at in (1.2, 1.45, 1.75, 2.2, 3.0)),
