@@ -195,6 +195,21 @@ def test_candidates_are_judged_by_the_fits_that_they_lead_to(monkeypatch):
     assert followed < 0.9 * np.mean([error(seed) for seed in range(30)])
 
 
+@pytest.mark.parametrize("seed", [1440, 1502, 1794])
+def test_an_edge_gives_way_to_more_probable_noise(seed, monkeypatch):
+    """Few rows of Gaussian noise with outliers may seem to end at an edge, by chance."""
+    rng = np.random.default_rng([seed, 100])
+    X, beta = rng.normal(size=(100, 5)), rng.normal(size=5)
+    outliers, v = rng.normal(0, 10, 100), rng.normal(size=100)
+    y = X @ beta + np.where(rng.uniform(size=100) < 0.1, outliers, v)
+    blunt = RobustLinearRegression().fit(X, y)
+    monkeypatch.setattr("kmpe.looks._EDGE_POWER", np.inf)
+    edge = RobustLinearRegression().fit(X, y)
+    assert edge.loss_.p > 5
+    assert getattr(blunt.loss_, "p", 2) < 5
+    assert np.sum((blunt.coef_ - beta) ** 2) < 0.7 * np.sum((edge.coef_ - beta) ** 2)
+
+
 # -- many rows -----------------------------------------------------------------------------
 
 
