@@ -35,7 +35,7 @@ bench: .venv/bench  ## every comparison in speed and memory; tables and plots in
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
 
-study: .venv/ready  ## coefficient errors over many noises, about half an hour; writes docs/noise.md
+study: .venv/ready  ## coefficient errors over many noises, about twenty minutes; writes docs/noise.md
 	$(BIN)/python benchmarks/noise_study.py --write docs
 
 clean:  ## remove what the targets made

@@ -28,7 +28,7 @@ _OUTLIER_SCALE = 5.0
 _QUARTILE = 0.6744897501960817
 # Noise is Gaussian, outliers aside, more often than any other shape, and peaked more often than it
 # has an edge. Set on 800 draws of 8 noises at n = 100, where all but triangular noise are within
-# 1.05 of the best peer; on other draws four of seventeen noises are not (docs/noise.md).
+# 1.05 of the best peer; on other draws two of seventeen noises are not (docs/noise.md).
 _GAUSSIAN = 12.0
 _GAUSSIAN_WITH_OUTLIERS = 18.0
 _PEAKED = 2.0
