@@ -88,8 +88,7 @@ def many_rows(repeats):
     print(f"adaptive over fixed: {ratio:.2f} (at most 2)")
 
 
-def coverage(draws):
-    n = 300
+def coverage(draws, n):
     noises = {
         "Gaussian": lambda g, _: g.normal(size=n),
         "uniform": lambda g, _: g.uniform(-1, 1, n),
@@ -120,15 +119,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--only", choices=["sinc", "leverage", "many_rows", "coverage"])
+    parser.add_argument("--rows", type=int, default=300, help="rows to fit where coverage is asked")
     args = parser.parse_args()
-    for part, size in (
+    for part, *sizes in (
         (sinc, args.draws),
         (leverage, args.draws),
         (many_rows, 5),
-        (coverage, 2 * args.draws),
+        (coverage, 2 * args.draws, args.rows),
     ):
         if args.only in (None, part.__name__):
-            part(size)
+            part(*sizes)
 
 
 if __name__ == "__main__":
