@@ -31,7 +31,7 @@ _MORE_LOOKS = 2
 # volume V^(k / 2) that its coefficients may take counts as well; for one shape of the noise alone
 # all of it would. One that confirms more need only be more probable than a loss with a power for
 # edges of the noise. On the 800 draws at n = 100 on which these numbers were set, the error over
-# the best peer's was 0.54 without following and is 0.48 with it on uniform + 10% N(0, 9), and the
+# the best peer's was 0.54 without following and is 0.49 with it on uniform + 10% N(0, 9), and the
 # same within 0.01 on Gaussian noise with outliers.
 _FOLLOW_ROWS = 200
 _FOLLOWED = 30
