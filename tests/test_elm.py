@@ -214,6 +214,18 @@ def test_a_penalty_beside_the_adaptive_loss_does_not_depend_on_the_choice():
     assert np.mean(errors) < 0.25
 
 
+def test_a_steep_function_of_few_rows_does_not_fit_the_outliers():
+    errors = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(600, 3))
+        y = np.exp(X[:, 0]) + 0.3 * np.sin(X[:, 1])
+        spoilt = y[:150] + y.std() * np.where(rng.random(150) < 0.2, rng.normal(0, 10, 150), 0)
+        model = ELMRegressor(random_state=0).fit(X[:150], spoilt)
+        errors.append(root_mean_squared_error(y[150:], model.predict(X[150:])) / y.std())
+    assert max(errors) < 1
+
+
 def test_yacht_with_weights_without_bound(paper_data):
     rows = np.loadtxt(paper_data / "yacht.csv", delimiter=",", skiprows=1)
     rows = (rows - rows.min(axis=0)) / np.ptp(rows, axis=0)

@@ -29,8 +29,12 @@ _STEPS = 12
 # Residuals below this share of the targets are rounding, or a fit to every row: no noise to
 # suit a loss to.
 _EXACT = 1e-6
-# With fewer than two rows to a parameter residuals say little of the noise: no choice is made.
-_TOO_FEW = 0.5
+# At most so many parameters per row are spent: with more, outliers are fitted. With a little less,
+# residuals already say too little of the noise to choose a loss by. Of a steep function, a fifth of
+# 150 targets spoilt, 12 draws, the worst error is then 0.5 standard deviations; it was 6.8 where
+# neither was heeded and such fits started anew.
+_MOST_SPENT = 0.5
+_TOO_FEW = 0.4
 _SAMPLE_ROWS = 4000
 _SAMPLE_ROWS_PER_FEATURE = 12
 _LOOKS = 2
@@ -83,7 +87,8 @@ class _Path:
             # Below this share of the targets the difference is rounding.
             rss = np.maximum(total - fitted, _ROUNDING * total)
             room = 1 - _PARAMETER * df / n
-            gcv = np.where(room > 0, rss / np.maximum(room, _ROUNDING) ** 2, np.inf)
+            spent = df > max(_MOST_SPENT * n, float(df[-1]))
+            gcv = np.where(spent, np.inf, rss / np.maximum(room, _ROUNDING) ** 2)
             alpha = float(grid[np.flatnonzero(gcv <= gcv.min() * (1 + _ROUNDING))[-1]])
         shrunk = values + alpha
         kept = shrunk > 1e-15 * shrunk[-1]
@@ -116,7 +121,7 @@ def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
     if not R.any() or _unit(path, state) <= _EXACT * np.sqrt(np.mean(path.T**2)):
         return Tuned(*state, Squared() if loss is None else loss, None)
     if loss is None and _share(path, state) > _TOO_FEW:
-        return replace(Tuned(*state, Correntropy(), None), beta=None)
+        return Tuned(*state, Correntropy(_ANNEALING[-1] * _unit(path, state)), None)
     if loss is not None:
         loss = loss.resolve(_norms(R), path.a, R.shape[1])
         return Tuned(*_settle(path, loss, state, alpha), loss, None)
