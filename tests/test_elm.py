@@ -226,6 +226,49 @@ def test_a_steep_function_of_few_rows_does_not_fit_the_outliers():
     assert max(errors) < 1
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("spoil", [False, True])
+def test_the_number_of_hidden_nodes_can_be_chosen(spoil):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.5 * X[:, 2] ** 2
+    noisy = y + 0.1 * rng.normal(size=900) + spoil * np.where(rng.random(900) < 0.2, 20, 0)
+    errors = {}
+    for n_hidden in (100, "auto"):
+        model = ELMRegressor(n_hidden=n_hidden, random_state=0).fit(X[:400], noisy[:400])
+        errors[n_hidden] = root_mean_squared_error(y[400:], model.predict(X[400:]))
+    assert model.n_hidden_ > 100
+    assert model.coef_.shape == (model.n_hidden_,)
+    assert errors["auto"] < 0.75 * errors[100]
+
+
+def test_a_plane_needs_few_hidden_nodes():
+    rng = np.random.default_rng(0)
+    X = 0.1 * rng.normal(size=(300, 2))
+    model = ELMRegressor(n_hidden="auto", random_state=0).fit(X, X @ [1.0, 2.0])
+    assert model.n_hidden_ <= 100
+
+
+@pytest.mark.parametrize("machine", [ELMRegressor(), ELMClassifier(), ELMRegressor(Squared())])
+def test_a_chosen_number_of_hidden_nodes_goes_with_everything(machine):
+    X, y = iris()
+    a = np.arange(150) % 3 > 0
+    model = clone(machine).set_params(n_hidden="auto", random_state=0).fit(X, y, a)
+    again = clone(model).fit(sparse.csr_array(X), y, a)
+    np.testing.assert_allclose(again._output(X), model._output(X), rtol=1e-5, atol=1e-5)
+    assert model.transform_hidden(X).shape == (150, model.n_hidden_)
+    assert model.score(X, y) > 0.9
+    assert clone(model).partial_fit(X, y).n_hidden_ == 100
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_the_choice_of_hidden_nodes_survives_few_rows_and_no_targets(n):
+    X = np.arange(n, dtype=float)[:, None]
+    for y in (np.zeros(n), np.ones(n), X[:, 0] ** 2):
+        model = ELMRegressor(n_hidden="auto", random_state=0).fit(X, y)
+        assert np.isfinite(model.predict(X)).all()
+
+
 def test_yacht_with_weights_without_bound(paper_data):
     rows = np.loadtxt(paper_data / "yacht.csv", delimiter=",", skiprows=1)
     rows = (rows - rows.min(axis=0)) / np.ptp(rows, axis=0)
@@ -348,6 +391,7 @@ def test_labels_may_be_words():
         ({"init": "random"}, r"init='random' must be one of robust, ridge, zero"),
         ({"n_hidden": 0}, r"n_hidden=0 must be a whole number of at least 1"),
         ({"n_hidden": 2.5}, r"n_hidden=2.5 must be a whole number"),
+        ({"n_hidden": "many"}, r"n_hidden='many' must be a whole number of at least 1 or .auto."),
         ({"max_iter": 0}, r"max_iter=0 must be a whole number"),
         ({"alpha": -1}, r"alpha=-1 must be a number 0 or above"),
         ({"alpha": np.nan}, r"alpha=nan must be a number 0 or above"),

@@ -86,6 +86,10 @@ class HiddenLayer:
             W, b = rng.uniform(-1, 1, shape), rng.uniform(0, 1, n_hidden)
         return cls(W.astype(dtype, copy=False), b.astype(dtype, copy=False), activation)
 
+    def first(self, n_hidden: int) -> "HiddenLayer":
+        """Return the layer of the first nodes."""
+        return HiddenLayer(self.W[:, :n_hidden].copy(), self.b[:n_hidden].copy(), self.activation)
+
     def __call__(self, X: Any) -> Array:
         """Return the features of the rows of X, dense or sparse."""
         z = np.asarray(X @ self.W)

@@ -17,7 +17,10 @@ from kmpe.losses import Correntropy, Loss, Squared
 from kmpe.rows import Rows
 from kmpe.scale import Array, mad
 
-__all__ = ["Tuned", "tune"]
+__all__ = ["WIDTHS", "Tuned", "choose_width", "tune"]
+
+#: The numbers of features among which one is chosen.
+WIDTHS = (25, 50, 100, 200, 400, 800)
 
 # α over the largest eigenvalue of HᵀH, from nothing to next to no fit.
 _PATH = np.logspace(-14, 1, 91)
@@ -38,6 +41,8 @@ _TOO_FEW = 0.4
 _SAMPLE_ROWS = 4000
 _SAMPLE_ROWS_PER_FEATURE = 12
 _LOOKS = 2
+# Widths are compared by a loss that lets go of errors of more than about so many times the noise.
+_JUDGED = 3.0
 
 
 @dataclass(frozen=True)
@@ -105,26 +110,27 @@ def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
     An α that is given beside a loss to be chosen is that of least squares: the same α would weigh
     on a loss whose rows count for less, as those of large p do.
     """
-    size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
-    a = rows.a
-    if len(rows) > size:
-        rows = rows.sample(size, np.random.default_rng(0))
-        # Rows of a sample count for themselves: what they cannot tell, they cannot tell.
-        a = rows.a * (len(rows.T) / float(rows.a.sum()))
-    H = np.asarray(rows.features(slice(0, len(rows))), dtype=np.float64)
-    path = _Path(H[a > 0], rows.T[a > 0], a[a > 0])
-    state = path.fit(path.T, alpha)
-    for factor in _ANNEALING:
-        if path.residuals(state.beta).any():
-            state = _step(path, Correntropy(factor * _unit(path, state)), state, alpha)
+    path = _sampled(rows)
+    state = _annealed(path, alpha)
     R = path.residuals(state.beta)
     if not R.any() or _unit(path, state) <= _EXACT * np.sqrt(np.mean(path.T**2)):
         return Tuned(*state, Squared() if loss is None else loss, None)
-    if loss is None and _share(path, state) > _TOO_FEW:
-        return Tuned(*state, Correntropy(_ANNEALING[-1] * _unit(path, state)), None)
     if loss is not None:
         loss = loss.resolve(_norms(R), path.a, R.shape[1])
         return Tuned(*_settle(path, loss, state, alpha), loss, None)
+    state, loss, selection = _chosen(path, state, alpha)
+    tuned = Tuned(*state, loss, selection)
+    if _gives_up(path, state, loss):
+        return replace(tuned, beta=None, loss=Correntropy(), selection=None)
+    return tuned
+
+
+def _chosen(
+    path: _Path, state: _State, alpha: float | None
+) -> tuple[_State, Loss, Selection | None]:
+    """Return the fit with a loss that is chosen, if the residuals tell enough, and the choice."""
+    if _share(path, state) > _TOO_FEW:
+        return state, Correntropy(_ANNEALING[-1] * _unit(path, state)), None
     for _ in range(_LOOKS):
         selection = choose_loss(
             path.residuals(state.beta),
@@ -132,10 +138,51 @@ def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
             leverage=_share(path, state),
         )
         state = _settle(path, selection.loss, state, alpha)
-    tuned = Tuned(*state, selection.loss, selection)
-    if _gives_up(path, state, selection.loss):
-        return replace(tuned, beta=None, loss=Correntropy(), selection=None)
-    return tuned
+    return state, selection.loss, selection
+
+
+def choose_width(rows: Rows, *, loss: Loss | None, alpha: float | None) -> int:
+    """Return how many features, the first so many, predict best: one of `WIDTHS`.
+
+    By the mean loss of the residuals of a robust fit, each larger by 1 / (1 - df / n): for least
+    squares this is generalised cross-validation.
+    """
+    widest = _sampled(rows)
+    a, dim = widest.a, widest.T.shape[1]
+    errors = []
+    for width in WIDTHS:
+        path = replace(widest, H=widest.H[:, :width])
+        state = _annealed(path, alpha)
+        errors.append(_norms(path.residuals(state.beta)) / (1 - _share(path, state)) ** 2)
+    scales = [mad(s, a, dim) for s in errors]
+    exact = np.array(scales) <= _EXACT * np.sqrt(np.mean(widest.T**2))
+    if exact.any():
+        return WIDTHS[int(np.argmax(exact))]
+    best = int(np.argmin(scales))
+    judge = Correntropy(_JUDGED * scales[best]) if loss is None else loss
+    judge = judge.resolve(errors[best], a, dim)
+    return WIDTHS[int(np.argmin([a @ judge.rho(s) for s in errors]))]
+
+
+def _sampled(rows: Rows) -> _Path:
+    """Return the path of the rows, or of a sample where there are many."""
+    size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
+    a = rows.a
+    if len(rows) > size:
+        rows = rows.sample(size, np.random.default_rng(0))
+        # Rows of a sample count for themselves: what they cannot tell, they cannot tell.
+        a = rows.a * (len(rows.T) / float(rows.a.sum()))
+    H = np.asarray(rows.features(slice(0, len(rows))), dtype=np.float64)
+    return _Path(H[a > 0], rows.T[a > 0], a[a > 0])
+
+
+def _annealed(path: _Path, alpha: float | None) -> _State:
+    """Return a robust fit: from least squares, with σ brought down to the noise."""
+    state = path.fit(path.T, alpha)
+    for factor in _ANNEALING:
+        if path.residuals(state.beta).any():
+            state = _step(path, Correntropy(factor * _unit(path, state)), state, alpha)
+    return state
 
 
 def _gives_up(path: _Path, state: _State, loss: Loss) -> bool:

@@ -23,7 +23,7 @@ from kmpe.reading import BlockReader, read
 from kmpe.rows import Block, Rows
 from kmpe.scale import Array
 from kmpe.streaming import Stream
-from kmpe.tuning import Tuned, tune
+from kmpe.tuning import WIDTHS, Tuned, choose_width, tune
 
 __all__ = ["ELM", "check_range"]
 
@@ -32,6 +32,7 @@ _SHARE_OF_MEMORY = 0.25
 _OUT_OF_CORE = 256 << 20
 # A stream begins before anything can be chosen.
 _STREAM_ALPHA = 1e-3
+_STREAM_HIDDEN = 100
 # Squares of larger numbers, summed over the rows, overflow.
 _LARGEST = 1e150
 
@@ -49,7 +50,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self,
         loss: Loss | str = "adaptive",
         *,
-        n_hidden: int = 100,
+        n_hidden: int | str = 100,
         activation: Activation = "sigmoid",
         alpha: float | str = "auto",
         init: str = "robust",
@@ -70,6 +71,11 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self.memory_limit = memory_limit
         self.random_state = random_state
 
+    @property
+    def n_hidden_(self) -> int:
+        """The number of hidden nodes: the chosen one."""
+        return int(self.hidden_layer_.W.shape[1])
+
     def transform_hidden(self, X: Any) -> Array:
         """Return the features H of the hidden layer, (19) of the paper.
 
@@ -80,7 +86,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
 
         Returns
         -------
-        array of shape (n, n_hidden)
+        array of shape (n, n_hidden_)
         """
         check_is_fitted(self)
         X = read(self, X, reset=False)
@@ -99,7 +105,11 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         rng = self._draw_layer(X)
         with team():
             rows = self._rows(X, T, a)
-            if len(T) * self.n_hidden * X.dtype.itemsize <= self._memory_limit(X):
+            if isinstance(self.n_hidden, str):
+                width = choose_width(rows, loss=self._given_loss(), alpha=self._given_alpha())
+                self.hidden_layer_ = self.hidden_layer_.first(width)
+                rows = self._rows(X, T, a)
+            if len(T) * self.n_hidden_ * X.dtype.itemsize <= self._memory_limit(X):
                 rows = rows.stored(X.dtype)
             problem = Ridge.of(rows, 0.0)
             tuned = self._tune(problem)
@@ -130,10 +140,12 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _given_loss(self) -> Loss | None:
         return self._known_loss if isinstance(self.loss, str) else self.loss
 
+    def _given_alpha(self) -> float | None:
+        return None if isinstance(self.alpha, str) else float(self.alpha)
+
     def _tune(self, problem: Ridge) -> Tuned:
         """Return α, the loss and a start, those that were not given chosen on some rows."""
-        loss = self._given_loss()
-        alpha = None if isinstance(self.alpha, str) else float(self.alpha)
+        loss, alpha = self._given_loss(), self._given_alpha()
         if loss is not None and alpha is not None:
             return Tuned(alpha, None, 0.0, loss, None)
         tuned = tune(problem.rows, loss=loss, alpha=alpha)
@@ -160,8 +172,10 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         stream = self._stream
         if stream is None:
             self._draw_layer(X)
-            loss = self._given_loss() or Correntropy()
-            alpha = _STREAM_ALPHA if isinstance(self.alpha, str) else float(self.alpha)
+            if isinstance(self.n_hidden, str):
+                self.hidden_layer_ = self.hidden_layer_.first(_STREAM_HIDDEN)
+            loss, alpha = self._given_loss() or Correntropy(), self._given_alpha()
+            alpha = _STREAM_ALPHA if alpha is None else alpha
             stream = Stream(loss, alpha, float(self.forgetting))
         with team():
             batch = self._rows(X, T, a).stored(np.float64)
@@ -173,7 +187,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _output(self, X: Any) -> Array:
         check_is_fitted(self)
         X = read(self, X, reset=False)
-        coef = self.coef_.reshape(-1, self.n_hidden).T
+        coef = self.coef_.reshape(-1, self.n_hidden_).T
         # Zeros: the rows read Y as their targets, and memory as it comes need not be numbers.
         Y = np.zeros((X.shape[0], coef.shape[1]), np.result_type(X.dtype, coef.dtype))
 
@@ -202,9 +216,8 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _draw_layer(self, X: Any) -> np.random.RandomState:
         """Draw the hidden layer, and return what random numbers are left."""
         rng: np.random.RandomState = check_random_state(self.random_state)
-        self.hidden_layer_ = HiddenLayer.draw(
-            X.shape[1], self.n_hidden, self.activation, rng, X.dtype
-        )
+        n_hidden = WIDTHS[-1] if isinstance(self.n_hidden, str) else int(self.n_hidden)
+        self.hidden_layer_ = HiddenLayer.draw(X.shape[1], n_hidden, self.activation, rng, X.dtype)
         return rng
 
     def _keep_coef(self, theta: Array, dtype: npt.DTypeLike) -> None:
@@ -227,16 +240,20 @@ class ELM(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"activation={self.activation!r} must be a callable or one of {known}")
         if self.init not in INITS:
             raise ValueError(f"init={self.init!r} must be one of {', '.join(INITS)}")
-        for name in ("n_hidden", "max_iter"):
+        for name, or_auto in (("n_hidden", 'or "auto"'), ("max_iter", "")):
             value = getattr(self, name)
+            if or_auto and isinstance(value, str) and value == "auto":
+                continue
             if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
+                raise ValueError(
+                    f"{name}={value!r} must be a whole number of at least 1 {or_auto}".rstrip()
+                )
         if not (isinstance(self.forgetting, numbers.Real) and 0 < float(self.forgetting) <= 1):
             raise ValueError(f"forgetting={self.forgetting!r} must be above 0 and at most 1")
         limit = self.memory_limit
         if limit is not None and not (isinstance(limit, numbers.Real) and float(limit) >= 0):
             raise ValueError(f"memory_limit={limit!r} must be None or a number of bytes")
-        for name, least in (("alpha", "0 or above"), ("tol", "above 0")):
+        for name, least in (("alpha", '0 or above, or "auto"'), ("tol", "above 0")):
             value = getattr(self, name)
             if name == "alpha" and isinstance(value, str) and value == "auto":
                 continue

@@ -33,9 +33,11 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
     ----------
     classes_ : array of shape (n_classes,)
         The labels.
-    coef_ : array of shape (n_classes, n_hidden)
+    coef_ : array of shape (n_classes, n_hidden_)
         Output weights.
-    hidden_layer_, loss_, alpha_, selection_, weights_, outlier_scores_, outliers_, scale_
+    hidden_layer_, n_hidden_, loss_, alpha_, selection_
+        As in `ELMRegressor`.
+    weights_, outlier_scores_, outliers_, scale_
         As in `ELMRegressor`.
     history_, n_iter_, status_, n_features_in_, feature_names_in_
         As in `ELMRegressor`.

@@ -25,8 +25,9 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     ----------
     loss : "adaptive" or Loss, default="adaptive"
         A loss of this package, or the one that promises the smallest variance for the noise.
-    n_hidden : int, default=100
-        The number of hidden nodes.
+    n_hidden : int or "auto", default=100
+        The number of hidden nodes. "auto" draws 800 and keeps the first 25, 50, 100, 200, 400 or
+        800, by generalised cross-validation of a robust fit; a stream keeps 100.
     activation : str or callable, default="sigmoid"
         "sigmoid", "tanh", "relu", "sine", "hard_limit", "rbf" (exp(-b ‖x - w‖²)), "fourier"
         (random cosines) or a function of the array xW + b. W is drawn from U(-1, 1) and b from
@@ -57,10 +58,12 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
 
     Attributes
     ----------
-    coef_ : array of shape (n_hidden,) or (n_targets, n_hidden)
+    coef_ : array of shape (n_hidden_,) or (n_targets, n_hidden_)
         Output weights.
     hidden_layer_ : HiddenLayer
         Input weights ``W``, biases ``b`` and activation.
+    n_hidden_ : int
+        The number of hidden nodes: the chosen one.
     loss_ : Loss
         The loss with σ as a number: the chosen one.
     alpha_ : float
