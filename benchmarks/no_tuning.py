@@ -1,15 +1,17 @@
 """What no tuning must show, beside the noise study: ``python benchmarks/no_tuning.py``.
 
-Sinc without arguments, bad leverage points, many rows, coverage, clean outliers, and the price.
+Sinc without arguments, bad leverage points, many rows, coverage, clean outliers, prediction
+intervals, and the price.
 """
 
 import argparse
+from itertools import product
 from time import perf_counter
 
 import numpy as np
 from sklearn.linear_model import HuberRegressor, LinearRegression
 
-from kmpe import KMPE, ELMRegressor, RobustLinearRegression
+from kmpe import KMPE, ConformalRegressor, ELMRegressor, RobustLinearRegression
 from kmpe.datasets import make_sinc
 
 
@@ -115,17 +117,60 @@ def coverage(draws, n):
         )
 
 
+def intervals(draws, n):
+    """Print the coverage of new clean rows, and the width over that of the noise itself."""
+    noises = {
+        "Gaussian": lambda g, size: g.normal(size=size),
+        "uniform": lambda g, size: g.uniform(-1, 1, size),
+        "Student t3": lambda g, size: g.standard_t(3, size=size),
+    }
+    linear = RobustLinearRegression()
+    machine = ELMRegressor(random_state=0)
+    models = {
+        "plane": {"jackknife": linear, "CV+": ConformalRegressor(linear)},
+        "sine": {"jackknife": machine, "CV+": ConformalRegressor(machine)},
+    }
+    surfaces = {
+        "plane": lambda X: X @ np.arange(1.0, X.shape[1] + 1),
+        "sine": lambda X: 3 * np.sin(2 * X[:, 0]),
+    }
+    for (name, noise), spoilt, (surface, truth) in product(
+        noises.items(), (0.0, 0.1), surfaces.items()
+    ):
+        ideal = np.quantile(np.abs(noise(np.random.default_rng(0), 10**6)), 0.9)
+        row = []
+        for kind, model in models[surface].items():
+            covered, widths = [], []
+            for seed in range(draws):
+                rng = np.random.default_rng(seed)
+                X, X_new = rng.normal(size=(2, n, 5 if surface == "plane" else 1))
+                y = truth(X) + noise(rng, n) + np.where(rng.random(n) < spoilt, 50, 0)
+                _, low, high = model.fit(X, y).predict(X_new, return_interval=0.9)
+                y_new = truth(X_new) + noise(rng, n)
+                covered.append(np.mean((low <= y_new) & (y_new <= high)))
+                widths.append(np.mean(high - low) / (2 * ideal))
+            row.append(f"{kind} {np.mean(covered):.1%}, width {np.mean(widths):.2f}")
+        print(
+            f"{name}, {surface}, {spoilt:.0%} spoilt, n = {n}, {draws} draws: 90% prediction "
+            f"intervals: {'; '.join(row)}",
+            flush=True,
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=100)
-    parser.add_argument("--only", choices=["sinc", "leverage", "many_rows", "coverage"])
-    parser.add_argument("--rows", type=int, default=300, help="rows to fit where coverage is asked")
+    parser.add_argument(
+        "--only", choices=["sinc", "leverage", "many_rows", "coverage", "intervals"]
+    )
+    parser.add_argument("--rows", type=int, default=300, help="rows where coverage is asked")
     args = parser.parse_args()
     for part, *sizes in (
         (sinc, args.draws),
         (leverage, args.draws),
         (many_rows, 5),
         (coverage, 2 * args.draws, args.rows),
+        (intervals, args.draws // 5, args.rows),
     ):
         if args.only in (None, part.__name__):
             part(*sizes)

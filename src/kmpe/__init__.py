@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kmpe.conformal import ConformalRegressor
     from kmpe.elm import ELMClassifier, ELMRegressor
     from kmpe.linear import RobustLinearRegression
     from kmpe.losses import (
@@ -28,6 +29,7 @@ __all__ = [
     "MPE",
     "PCAL1",
     "Cauchy",
+    "ConformalRegressor",
     "Correntropy",
     "ELMClassifier",
     "ELMRegressor",
@@ -44,13 +46,24 @@ __all__ = [
 # A module is imported when one of its names is first asked for: who wants a loss does not wait
 # for the estimators. Names without a home here are losses.
 _HOMES = {
+    "ConformalRegressor": "kmpe.conformal",
     "ELMClassifier": "kmpe.elm",
     "ELMRegressor": "kmpe.elm",
     "PCAL1": "kmpe.pca_l1",
     "RobustLinearRegression": "kmpe.linear",
     "RobustPCA": "kmpe.pca",
 }
-_MODULES = ("adaptive", "datasets", "elm", "linear", "losses", "metrics", "pca", "pca_l1")
+_MODULES = (
+    "adaptive",
+    "conformal",
+    "datasets",
+    "elm",
+    "linear",
+    "losses",
+    "metrics",
+    "pca",
+    "pca_l1",
+)
 
 
 def __getattr__(name: str) -> Any:
