@@ -9,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from kmpe import KMPE, MPE, Cauchy, Correntropy, Huber, Loss, RiskSensitive, Squared, Trimmed, Tukey
+from kmpe import (
+    KMPE,
+    MPE,
+    Blend,
+    Cauchy,
+    Correntropy,
+    Huber,
+    Loss,
+    RiskSensitive,
+    Squared,
+    Trimmed,
+    Tukey,
+)
 from kmpe.metrics import kmpe_loss
 
 SHAPES = [
@@ -22,6 +34,8 @@ SHAPES = [
     RiskSensitive(sigma=1),
     Correntropy(sigma=1),
     *(KMPE(p=p, sigma=1) for p in (0.5, 1, 1.5, 2, 2.5, 3, 4, 10, 12)),
+    Blend((Huber(sigma=1), Squared()), (2.0, 0.5)),
+    Blend((KMPE(p=10, sigma=1), Cauchy(sigma=1), Tukey(sigma=1)), (5.0, 0.1, 0.1)),
 ]
 SCALED = [loss for loss in SHAPES if hasattr(loss, "sigma")]
 
@@ -274,6 +288,20 @@ def test_property_6_a_large_power_is_convex_beyond_sigma(t, sigma, more):
 def test_property_8_a_narrow_kernel_counts_what_is_not_zero(x, p):
     x = np.array(x)
     assert kmpe_loss(x, 0 * x, p=p, sigma=1e-2) == pytest.approx(np.mean(x != 0))
+
+
+@pytest.mark.parametrize(
+    ("losses", "factors", "sentence"),
+    [
+        ((Squared(),), (), "equally many"),
+        ((), (), "at least one"),
+        ((Squared(),), (0.0,), r"factors=\(0.0,\) must be numbers above 0"),
+        ((Huber(),), (1.0,), "every sigma must be a number"),
+    ],
+)
+def test_blends_that_are_none_are_refused(losses, factors, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Blend(losses, factors)
 
 
 def test_every_public_loss_is_under_the_contract():

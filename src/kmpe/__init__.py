@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from kmpe.losses import (
         KMPE,
         MPE,
+        Blend,
         Cauchy,
         Correntropy,
         Huber,
@@ -28,6 +29,7 @@ __all__ = [
     "KMPE",
     "MPE",
     "PCAL1",
+    "Blend",
     "Cauchy",
     "ConformalRegressor",
     "Correntropy",

@@ -66,7 +66,7 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
     intercept_ : float or array of shape (q,)
         Intercept; 0 without one.
     loss_ : Loss
-        The loss with σ as a number: the chosen one.
+        The loss with σ as a number: the chosen one, and of up to 200 rows a `Blend` of several.
     selection_ : Selection or None
         The candidates and their estimated variances; print it.
     weights_ : array of shape (n,)

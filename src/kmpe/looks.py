@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kmpe.adaptive import Selection, as_noise, choose_loss, mean_slope, variance
+from kmpe.adaptive import Selection, as_noise, blend, choose_loss, mean_slope, variance
 from kmpe.fitting import fit_linear
-from kmpe.losses import KMPE, Huber, Loss
+from kmpe.losses import Huber, Loss
 from kmpe.noise import log_evidence
 from kmpe.problems.linear import Linear
 from kmpe.scale import Array, mad
@@ -26,18 +26,18 @@ _TOL = 1e-6
 # 10% N(0, 9), n = 100, 60 draws, the error over the best peer's was 0.53 with one more look and
 # 0.49 with two, which is not much more than chance.
 _MORE_LOOKS = 2
-# Up to so many rows, so many of the best candidates are followed to their fits. One that confirms
-# less variance must leave residuals more probable by the factor exp(1.5), where a part of the
-# volume V^(k / 2) that its coefficients may take counts as well; for one shape of the noise alone
-# all of it would. One that confirms more need only be more probable than a loss with a power for
-# edges of the noise. On the 800 draws at n = 100 on which these numbers were set, the error over
-# the best peer's was 0.54 without following and is 0.49 with it on uniform + 10% N(0, 9), and the
-# same within 0.01 on Gaussian noise with outliers.
+# Up to so many rows, so many of the best candidates are followed to their fits, and blended. What a
+# candidate promises says more of the error than the probability of its residuals does, and is
+# blurred by chance, by more the fewer the rows: it counts with the power √n / 2, charged with a
+# larger part of its standard error than where one candidate must be chosen. Parts with less than a
+# twentieth of the largest share are left out. On 400 draws at n = 100 the error over the best
+# peer's was 0.02 less than with the one best candidate on Student's t3 noise, and 0.01 less on
+# Gaussian noise with outliers.
 _FOLLOW_ROWS = 200
 _FOLLOWED = 30
-_MORE_PROBABLE = 1.5
-_VOLUME_SHARE = 0.25
-_EDGE_POWER = 5.0
+_BLURRED = 0.5
+_BLEND_CHARGE = 0.7
+_LEAST_SHARE = 0.05
 # The search for rows on one plane: up to how many rows it is made without a promise; the step from
 # one σ to the next, from the MAD down; how many rows per coefficient must lie there, where any fit
 # has one; which share of the rows of the step before, of which a density leaves a tenth; and the
@@ -67,7 +67,7 @@ def adapt(sample: Linear, theta: Array, max_iter: int) -> Look:
 
     The choice is repeated on the residuals that it leads to, as long as these keep what it
     promised. Where a start from least squares ends elsewhere, the one of the two that promises
-    less variance is followed. Few rows then compare the fits that the best candidates lead to.
+    less variance is followed. Few rows then blend the best candidates.
     """
     look = _look(sample, theta, max_iter)
     other = pilot(sample, trimmed=False)
@@ -81,7 +81,7 @@ def adapt(sample: Linear, theta: Array, max_iter: int) -> Look:
             break
         look = closer
     if sample.dim == 1 and float(sample.a.sum()) <= _FOLLOW_ROWS:
-        look = _most_probable(sample, look, max_iter)
+        look = _blended(sample, look, max_iter)
     return _zoom(sample, look, max_iter)
 
 
@@ -92,44 +92,46 @@ def _close(sample: Linear, look: Look, theta: Array) -> bool:
     return float(np.average(np.einsum("ij,ij->i", apart, apart), weights=sample.a)) <= unit**2
 
 
-def _most_probable(sample: Linear, look: Look, max_iter: int) -> Look:
-    """Follow the best candidates, and take the fit whose residuals are the most probable noise.
+def _blended(sample: Linear, look: Look, max_iter: int) -> Look:
+    """Follow the best candidates, and blend them by what they promise and what they leave.
 
-    What a candidate promises rests on the residuals of another fit. Where rows are few these are
-    blurred, edges of the noise above all, and the fits that the candidates lead to tell more. As
-    the shapes that are compared are symmetric, a fit must also confirm less variance: skew noise
-    looks more probable where it is fitted worse. Only an edge that was chosen is given up for
-    less: by chance some rows seem to end at one in any noise.
+    Few rows do not tell which of several losses is the best, and a blend owes less to chance than
+    any one of them. What a candidate promises rests on the residuals of another fit; those of its
+    own fit, if it suits the noise, are the more probable, where the noise has edges above all.
     """
     noise, a = _noise(sample, look.theta)
     unit = mad(noise[:, 0] ** 2, a, 1)
     if unit == 0:
         return look
 
-    def log_probability(look: Look, volume_share: float = 0.0) -> float:
-        if not 0 < look.variance < math.inf:
+    def log_probability(rival: Look) -> float:
+        if not (0 < rival.variance < math.inf and _close(sample, look, rival.theta)):
             return -math.inf
-        noise, a = _noise(sample, look.theta)
-        log_volume = 0.5 * int(sample.H.shape[1]) * math.log(look.variance)
-        return log_evidence(np.abs(noise[:, 0]) / unit, a) + volume_share * log_volume
-
-    def log_probability_with_volume(look: Look) -> float:
-        return log_probability(look, _VOLUME_SHARE)
+        noise, a = _noise(sample, rival.theta)
+        return log_evidence(np.abs(noise[:, 0]) / unit, a)
 
     selection = _choose(sample, look.theta)
-    rivals = [
-        _follow(sample, replace(selection, loss=selection.candidates[i]), look.theta, max_iter)
-        for i in np.argsort(selection.score, kind="stable")[:_FOLLOWED]
+    best = np.argsort(selection.score, kind="stable")[:_FOLLOWED]
+    losses = [selection.candidates[i] for i in best]
+    evidence = [
+        log_probability(_follow(sample, replace(selection, loss=loss), look.theta, max_iter))
+        for loss in losses
     ]
-    sharper = [rival for rival in rivals if rival.variance < look.variance]
-    best = max(sharper, key=log_probability_with_volume, default=look)
-    if log_probability_with_volume(best) > log_probability_with_volume(look) + _MORE_PROBABLE:
-        return best
-    if isinstance(look.selection.loss, KMPE) and look.selection.loss.p > _EDGE_POWER:
-        blunter = [rival for rival in rivals if rival.variance >= look.variance]
-        close = [rival for rival in blunter if _close(sample, look, rival.theta)]
-        return max([look, *close], key=log_probability)
-    return look
+    promise = np.log(selection.variance[best]) + _BLEND_CHARGE * selection.uncertainty[best]
+    log_share = np.array(evidence) - _BLURRED * math.sqrt(float(a.sum())) * promise
+    if not np.isfinite(log_share.max()):
+        return look
+    shares = np.exp(log_share - log_share.max())
+    R = sample.residuals(look.theta)
+    loss = blend(
+        R,
+        losses,
+        np.where(shares >= _LEAST_SHARE, shares, 0.0),
+        sample_weight=sample.a,
+        leverage=sample.leverages,
+    )
+    chosen = selection.with_choice(loss, _variance(sample, loss, look.theta))
+    return _follow(sample, chosen, look.theta, max_iter)
 
 
 def _zoom(sample: Linear, look: Look, max_iter: int) -> Look:

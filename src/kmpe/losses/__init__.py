@@ -1,12 +1,14 @@
 """Losses as functions of the squared residual norm."""
 
 from kmpe.losses.base import Loss
+from kmpe.losses.blend import Blend
 from kmpe.losses.kernel import KMPE, Correntropy, kernel_gap
 from kmpe.losses.plain import MPE, Cauchy, Huber, RiskSensitive, Squared, Trimmed, Tukey
 
 __all__ = [
     "KMPE",
     "MPE",
+    "Blend",
     "Cauchy",
     "Correntropy",
     "Huber",
