@@ -205,7 +205,7 @@ Written by `make study`.
 
 {table(means, 0)}
 
-Where 100 rows are all there is, choosing costs up to 6% of the error: a hundred residuals do not
+Where 100 rows are all there is, choosing costs up to 4% of the error: a hundred residuals do not
 tell Student's t from a Gaussian with unequal variances or with outliers, and each peer knows one of
 them beforehand. The standard error of these ratios is about 0.02 there. Noise that was rounded
 leaves many rows on the true plane exactly. Least absolute deviations find it without error once

@@ -27,8 +27,7 @@ _OUTLIER_SCALE = 5.0
 # The normal quantile that makes the MAD of each shape 1.
 _QUARTILE = 0.6744897501960817
 # Noise is Gaussian, outliers aside, more often than any other shape, and peaked more often than it
-# has an edge. Set on 800 draws of 8 noises at n = 100, where all but triangular noise are within
-# 1.05 of the best peer; on other draws two of seventeen noises are not (docs/noise.md).
+# has an edge. Set on 800 draws of 8 noises at n = 100; docs/noise.md has what they lead to.
 _GAUSSIAN = 12.0
 _GAUSSIAN_WITH_OUTLIERS = 18.0
 _PEAKED = 2.0
