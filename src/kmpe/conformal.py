@@ -28,10 +28,11 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
     """Prediction intervals of any regressor that outliers in its training rows do not widen.
 
     CV+: the regressor is fitted without each fold of the rows in turn, and once to all. A new row
-    is compared with the errors that those fits made on the folds they had not seen. If the rows
-    are exchangeable, intervals of coverage 0.9 cover at least 0.8 of new rows whatever the
-    regressor and the noise, and about 0.9 as a rule. Rows whose error is gross, beyond 5 times
-    the MAD of all, are not counted, and the intervals speak of new rows that are not gross either.
+    is compared with the errors that those fits made on the folds they had not seen. If the n rows
+    are exchangeable, intervals of coverage 0.9 cover at least 0.8 - √(2 / n) of new rows whatever
+    the regressor and the noise, and about 0.9 as a rule; split conformal intervals cover at least
+    0.9. Rows whose error is gross, beyond 5 times the MAD of all, are not counted: where there are
+    any, the intervals speak of new rows that are not gross either, and the bound is lost.
 
     `RobustLinearRegression` and `ELMRegressor` have intervals of their own, which cost no further
     fits and have no guarantee.

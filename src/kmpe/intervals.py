@@ -62,8 +62,8 @@ def cross_validated(
     a : array of shape (n,)
         How often each counts.
     coverage : float
-        Between 0 and 1. With exchangeable rows the intervals cover at least 2 coverage - 1, and
-        as a rule about as much as is asked.
+        Between 0 and 1. With exchangeable rows the intervals cover at least
+        2 coverage - 1 - √(2 / n), and as a rule about as much as is asked.
     """
     rank = np.ceil((float(a.sum()) + 1) * coverage)
     tables = [_table(np.abs(R[folds == k]), a[folds == k]) for k in range(P.shape[1])]
