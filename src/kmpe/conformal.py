@@ -168,11 +168,11 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
 
 def _fitted(estimator: Any, X: Any, y: Any, a: Array | None, where: Any) -> Any:
     """Return a copy of the regressor, fitted to some rows; None is all."""
+    if where is not None:
+        X, y = _safe_indexing(X, where), _safe_indexing(y, where)
+        a = None if a is None else a[where]
     model = clone(estimator)
-    if where is None:
-        return model.fit(X, y) if a is None else model.fit(X, y, sample_weight=a)
-    X, y = _safe_indexing(X, where), _safe_indexing(y, where)
-    return model.fit(X, y) if a is None else model.fit(X, y, sample_weight=a[where])
+    return model.fit(X, y) if a is None else model.fit(X, y, sample_weight=a)
 
 
 def _folds(tests: list[Any], n: int) -> npt.NDArray[np.intp]:

@@ -97,7 +97,8 @@ def _blended(sample: Linear, look: Look, max_iter: int) -> Look:
 
     Few rows do not tell which of several losses is the best, and a blend owes less to chance than
     any one of them. What a candidate promises rests on the residuals of another fit; those of its
-    own fit, if it suits the noise, are the more probable, where the noise has edges above all.
+    own fit, if it suits the noise, are the more probable, where the noise has edges above all. A
+    candidate that leads elsewhere has no share: it may be one that outliers draw to them.
     """
     noise, a = _noise(sample, look.theta)
     unit = mad(noise[:, 0] ** 2, a, 1)
