@@ -6,8 +6,8 @@ from benchmarks.measure import Line, interleave, ratio
 from benchmarks.problems import hidden, inputs
 from benchmarks.ridge import SIGMA, problem_of
 from kmpe import KMPE, fitting
-from kmpe.sampling import Samples
-from kmpe.solve import reweight
+from kmpe.solvers.reweighted import reweight
+from kmpe.solvers.sampling import Samples
 
 
 def fixed_point(problem, loss):

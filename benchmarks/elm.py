@@ -9,7 +9,7 @@ from benchmarks.measure import Line, compared, interleave
 from benchmarks.problems import hidden, inputs
 from benchmarks.ridge import ALPHA, SIGMA, problem_of
 from kmpe import KMPE, ELMRegressor, Squared
-from kmpe.fitting import fit_ridge
+from kmpe.solvers.ridge import fit_ridge
 
 warnings.simplefilter("ignore")
 

@@ -209,7 +209,7 @@ Where 100 rows are all there is, choosing costs up to 4% of the error: a hundred
 tell Student's t from a Gaussian with unequal variances or with outliers, and each peer knows one of
 them beforehand. The standard error of these ratios is about 0.02 there. Noise that was rounded
 leaves many rows on the true plane exactly. Least absolute deviations find it without error once
-they find it at all; so do we (`kmpe.looks`). Squared errors below 1e-15 of least squares' count as
+they find it at all; so do we. Squared errors below 1e-15 of least squares' count as
 exact, and exact fits as equal: without that rule our 1e-18 would miss against the 1e-25 of least
 absolute deviations.
 

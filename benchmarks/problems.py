@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from kmpe.features import HiddenLayer
-from kmpe.rows import Rows
+from kmpe.rows.hidden_layer import HiddenLayer
+from kmpe.rows.source import Rows
 
 
 def inputs(n, d=20, dtype=np.float64, outliers=0.1, seed=0):

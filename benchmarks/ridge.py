@@ -7,8 +7,8 @@ from benchmarks.measure import Line, bounded, compared, interleave
 from benchmarks.problems import hidden, inputs
 from kmpe import KMPE, RobustLinearRegression, fitting
 from kmpe.problems.ridge import Ridge as RidgeProblem
-from kmpe.rows import Rows
-from kmpe.solve import reweight
+from kmpe.rows.source import Rows
+from kmpe.solvers.reweighted import reweight
 
 ALPHA = 1e-3
 SIGMA = 0.5

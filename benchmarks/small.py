@@ -10,7 +10,7 @@ from benchmarks.measure import Line, bounded, compared, interleave
 from benchmarks.ridge import problem_of
 from kmpe import KMPE, ELMRegressor
 from kmpe.datasets import make_sinc
-from kmpe.fitting import fit_ridge
+from kmpe.solvers.ridge import fit_ridge
 
 IMPORT = """
 import time

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kmpe import KMPE, Correntropy, Huber, Squared
-from kmpe.adaptive import CANDIDATES, REFERENCE, choose_loss
-from kmpe.noise import GRID, log_evidence, posterior_mass
+from kmpe.choice.loss import CANDIDATES, REFERENCE, choose_loss
+from kmpe.choice.noise import GRID, log_evidence, posterior_mass
 
 N = 2000
 

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kmpe import ConformalRegressor, Correntropy, ELMRegressor, RobustLinearRegression
-from kmpe.intervals import cross_validated
+from kmpe.inference.intervals import cross_validated
 
 
 def checks():

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kmpe import KMPE, MPE, Correntropy, ELMClassifier, ELMRegressor, Huber, Squared
 from kmpe.datasets import make_sinc
-from kmpe.features import ACTIVATIONS
+from kmpe.rows.hidden_layer import ACTIVATIONS
 
 BOTH = pytest.mark.parametrize("machine", [ELMRegressor, ELMClassifier])
 
@@ -366,7 +366,7 @@ def test_probabilities_lie_on_the_simplex_and_agree_with_the_class():
         np.testing.assert_allclose(P.sum(axis=1), 1)
         np.testing.assert_array_equal(model.classes_[P.argmax(axis=1)], model.predict(X[rows]))
     scores = np.array([[0.2, 0.3, 0.5], [1.2, -0.1, -0.1], [0.6, 0.6, -1.0]])
-    from kmpe.elm.classifier import _nearest_probabilities
+    from kmpe.estimators.elm.classifier import _nearest_probabilities
 
     expected = [[0.2, 0.3, 0.5], [1, 0, 0], [0.5, 0.5, 0]]
     np.testing.assert_allclose(_nearest_probabilities(scores), expected, atol=1e-12)

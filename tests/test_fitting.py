@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from kmpe import fitting
-from kmpe.features import HiddenLayer
-from kmpe.fitting import fit_ridge
 from kmpe.losses import KMPE, MPE, Cauchy, Correntropy, Huber, Squared, Tukey
-from kmpe.machine import team
 from kmpe.problems.ridge import Factor, Ridge
-from kmpe.rows import Rows
-from kmpe.solve import Status, reweight
+from kmpe.rows.hidden_layer import HiddenLayer
+from kmpe.rows.source import Rows
+from kmpe.rows.threads import team
+from kmpe.solvers import ridge as fitting
+from kmpe.solvers.reweighted import Status, reweight
+from kmpe.solvers.ridge import fit_ridge
 
 N, L = 3000, 30
 
@@ -109,7 +109,7 @@ def test_rule_of_sigma_sees_all_rows():
 
 
 def test_result_is_the_same_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr("kmpe.rows._BLOCK_BYTES", 1 << 14)  # many parts, for many workers
+    monkeypatch.setattr("kmpe.rows.source._BLOCK_BYTES", 1 << 14)  # many parts, for many workers
     fits = []
     for threads in (1, 2, 3):
         with threadpool_limits(threads):

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kmpe import KMPE, Blend, Correntropy, Huber, RobustLinearRegression, Squared
-from kmpe.adaptive import choose_loss
+from kmpe.choice.loss import choose_loss
 from kmpe.problems.linear import Linear
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -204,7 +204,7 @@ def squared_error(noise, seed):
 )
 def test_few_rows_are_better_fitted_by_a_blend(noise, share, monkeypatch):
     blended = np.mean([squared_error(noise, seed) for seed in range(60)])
-    monkeypatch.setattr("kmpe.looks._FOLLOW_ROWS", 0)
+    monkeypatch.setattr("kmpe.choice.looks._FOLLOW_ROWS", 0)
     assert blended < share * np.mean([squared_error(noise, seed) for seed in range(60)])
 
 
@@ -217,7 +217,7 @@ def test_an_edge_that_is_none_is_blended_away(seed, monkeypatch):
         return np.where(rng.uniform(size=100) < 0.1, outliers, v)
 
     blended = squared_error(noise, seed)
-    monkeypatch.setattr("kmpe.looks._FOLLOW_ROWS", 0)
+    monkeypatch.setattr("kmpe.choice.looks._FOLLOW_ROWS", 0)
     assert blended < 0.8 * squared_error(noise, seed)
 
 
@@ -241,7 +241,7 @@ def test_passes_end_where_reweighting_does(monkeypatch, loss, alpha):
     X, y, _ = draw(12_000, 20, noise="t3")
     X[:, 3] *= 100
     fast = RobustLinearRegression(loss, alpha=alpha).fit(X, y)
-    monkeypatch.setattr("kmpe.fitting._MANY_ROWS", 10**9)
+    monkeypatch.setattr("kmpe.solvers.ridge._MANY_ROWS", 10**9)
     slow = RobustLinearRegression(loss, alpha=alpha, tol=1e-13).fit(X, y)
     np.testing.assert_allclose(coefficients(fast), coefficients(slow), rtol=1e-6, atol=1e-7)
     # A row at the corner of Huber's loss may count on one side only.

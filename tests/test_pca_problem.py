@@ -11,7 +11,7 @@ from kmpe.problems.pca import Dual, Iterated, Points, Scatter, weighted_pca
 from kmpe.problems.pca.eigen import leading_eigenvectors
 from kmpe.problems.pca.forms import _MANY_COLUMNS
 from kmpe.problems.pca.subspace import between, distance
-from kmpe.solve import reweight
+from kmpe.solvers.reweighted import reweight
 
 
 def points(n, d, seed=0):

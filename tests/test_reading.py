@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kmpe import KMPE, ELMClassifier, ELMRegressor
-from kmpe.machine import free_memory
-from kmpe.reading import BlockReader, is_read_by_block
+from kmpe.estimators.inputs import BlockReader, is_read_by_block
+from kmpe.rows.threads import free_memory
 
 
 class Sliced:
@@ -69,7 +69,7 @@ def test_limit_of_memory_does_not_change_the_fit(data):
 
 
 def test_hidden_layer_is_kept_only_within_the_limit(data, monkeypatch):
-    from kmpe.rows import Rows
+    from kmpe.rows.source import Rows
 
     kept = []
     stored = Rows.stored
@@ -147,5 +147,5 @@ def test_impossible_memory_limit_is_refused(data, limit):
 
 def test_free_memory_is_a_number_of_bytes(monkeypatch, tmp_path):
     assert free_memory() > 1 << 20
-    monkeypatch.setattr("kmpe.machine._MEMINFO", tmp_path / "absent")
+    monkeypatch.setattr("kmpe.rows.threads._MEMINFO", tmp_path / "absent")
     assert free_memory() > 1 << 20

@@ -5,7 +5,7 @@ import pytest
 from sklearn import linear_model
 
 from kmpe.problems.ridge import Ridge
-from kmpe.rows import Rows
+from kmpe.rows.source import Rows
 
 
 def problem(n=60, L=7, q=2, alpha=0.3, seed=0):
@@ -47,7 +47,7 @@ def test_residuals_do_not_depend_on_the_blocks(monkeypatch):
     whole = ((T - H @ beta) ** 2).sum(axis=1)
     np.testing.assert_allclose(ridge.squared_residuals(beta), whole, rtol=1e-13)
     solved = ridge.solve(a, beta)
-    monkeypatch.setattr("kmpe.rows._BLOCK_BYTES", 8 * 3 * 7)
+    monkeypatch.setattr("kmpe.rows.source._BLOCK_BYTES", 8 * 3 * 7)
     assert sum(1 for _ in ridge.rows.blocks()) == 8
     np.testing.assert_allclose(ridge.squared_residuals(beta), whole, rtol=1e-13)
     np.testing.assert_allclose(ridge.solve(a, beta), solved, rtol=1e-10)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmpe.scale import RULES, mad, quantile, silverman
+from kmpe.losses.scale import RULES, mad, quantile, silverman
 
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 

@@ -9,8 +9,8 @@ from scipy import optimize
 
 from kmpe import KMPE, MPE, Cauchy, Correntropy, Huber, RiskSensitive, Squared, Tukey
 from kmpe.problems.ridge import Ridge
-from kmpe.rows import Rows
-from kmpe.solve import Status, anneal, reweight
+from kmpe.rows.source import Rows
+from kmpe.solvers.reweighted import Status, anneal, reweight
 
 
 def ridge_start(problem):

@@ -4,9 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kmpe.conformal import ConformalRegressor
-    from kmpe.elm import ELMClassifier, ELMRegressor
-    from kmpe.linear import RobustLinearRegression
+    from kmpe.adaptive import choose_loss
+    from kmpe.estimators.conformal import ConformalRegressor
+    from kmpe.estimators.elm import ELMClassifier, ELMRegressor
+    from kmpe.estimators.linear import RobustLinearRegression
+    from kmpe.estimators.pca import RobustPCA
+    from kmpe.estimators.pca_l1 import PCAL1
     from kmpe.losses import (
         KMPE,
         MPE,
@@ -20,8 +23,6 @@ if TYPE_CHECKING:
         Trimmed,
         Tukey,
     )
-    from kmpe.pca import RobustPCA
-    from kmpe.pca_l1 import PCAL1
 
 __version__ = "0.1.0"
 
@@ -43,29 +44,21 @@ __all__ = [
     "Squared",
     "Trimmed",
     "Tukey",
+    "choose_loss",
 ]
 
 # A module is imported when one of its names is first asked for: who wants a loss does not wait
 # for the estimators. Names without a home here are losses.
 _HOMES = {
-    "ConformalRegressor": "kmpe.conformal",
-    "ELMClassifier": "kmpe.elm",
-    "ELMRegressor": "kmpe.elm",
-    "PCAL1": "kmpe.pca_l1",
-    "RobustLinearRegression": "kmpe.linear",
-    "RobustPCA": "kmpe.pca",
+    "ConformalRegressor": "kmpe.estimators.conformal",
+    "ELMClassifier": "kmpe.estimators.elm",
+    "ELMRegressor": "kmpe.estimators.elm",
+    "PCAL1": "kmpe.estimators.pca_l1",
+    "RobustLinearRegression": "kmpe.estimators.linear",
+    "RobustPCA": "kmpe.estimators.pca",
+    "choose_loss": "kmpe.adaptive",
 }
-_MODULES = (
-    "adaptive",
-    "conformal",
-    "datasets",
-    "elm",
-    "linear",
-    "losses",
-    "metrics",
-    "pca",
-    "pca_l1",
-)
+_MODULES = ("adaptive", "datasets", "losses", "metrics")
 
 
 def __getattr__(name: str) -> Any:

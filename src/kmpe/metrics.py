@@ -12,8 +12,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
+from kmpe.arrays import Array
 from kmpe.losses import KMPE, kernel_gap
-from kmpe.scale import Array
 
 __all__ = ["clustering_accuracy", "correntropy", "kmpe_loss", "reconstruction_error"]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kmpe.arrays import Array
 from kmpe.datasets.catalogue import Facts, Raw, catalogue
 from kmpe.datasets.download import cache_file, fetch
 from kmpe.datasets.tables import (
@@ -23,7 +24,6 @@ from kmpe.datasets.tables import (
     read_images,
     read_raw,
 )
-from kmpe.scale import Array
 
 __all__ = ["Dataset", "load"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from kmpe.scale import Array
+from kmpe.arrays import Array
 
 __all__ = ["make_sinc"]
 

@@ -3,7 +3,7 @@
 from kmpe.losses.base import Loss
 from kmpe.losses.blend import Blend
 from kmpe.losses.kernel import KMPE, Correntropy, kernel_gap
-from kmpe.losses.plain import MPE, Cauchy, Huber, RiskSensitive, Squared, Trimmed, Tukey
+from kmpe.losses.robust import MPE, Cauchy, Huber, RiskSensitive, Squared, Trimmed, Tukey
 
 __all__ = [
     "KMPE",

@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from kmpe.scale import RULES, Array
+from kmpe.arrays import Array
+from kmpe.losses.scale import RULES
 
 __all__ = ["SINGULAR_BELOW", "Loss"]
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kmpe.arrays import Array
 from kmpe.losses.base import Loss
-from kmpe.scale import Array
 
 __all__ = ["Blend"]
 

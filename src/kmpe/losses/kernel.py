@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from kmpe.arrays import Array
 from kmpe.losses.base import SINGULAR_BELOW, Loss
-from kmpe.scale import Array
 
 __all__ = ["KMPE", "Correntropy", "kernel_gap"]
 

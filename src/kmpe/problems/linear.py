@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from kmpe import passes
-from kmpe.scale import Array
+from kmpe.arrays import Array
+from kmpe.rows import passes
 
 __all__ = ["Linear", "dense", "is_sparse"]
 

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from scipy import linalg
 
-from kmpe.rows import Block, Rows
-from kmpe.scale import Array
+from kmpe.arrays import Array
+from kmpe.rows.source import Block, Rows
 
 __all__ = ["Factor", "Ridge"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from kmpe.scale import Array
+from kmpe.arrays import Array
 
 __all__ = ["leading_eigenvectors"]
 

@@ -13,10 +13,10 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
+from kmpe.arrays import Array
 from kmpe.problems.pca.eigen import leading_eigenvectors
 from kmpe.problems.pca.points import Points
 from kmpe.problems.pca.subspace import Subspace, between, distance
-from kmpe.scale import Array
 
 __all__ = ["Dual", "Iterated", "Scatter", "WeightedPCA", "weighted_pca"]
 

@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from kmpe import passes
-from kmpe.scale import Array
+from kmpe.arrays import Array
+from kmpe.rows import passes
 
 __all__ = ["Index", "Points"]
 

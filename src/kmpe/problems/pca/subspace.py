@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from kmpe.scale import Array
+from kmpe.arrays import Array
 
 __all__ = ["Subspace", "between", "distance"]
 

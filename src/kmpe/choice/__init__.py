@@ -1,0 +1,1 @@
+"""What the data decide for the user: the loss, the penalty."""

@@ -1,0 +1,180 @@
+"""Extreme learning machine for classification."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from kmpe.arrays import Array
+from kmpe.estimators.elm.base import ELM
+from kmpe.estimators.inputs import read_with_targets
+from kmpe.losses import Correntropy
+
+__all__ = ["ELMClassifier"]
+
+
+class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
+    """Extreme learning machine for classification with a robust loss.
+
+    The machine of `ELMRegressor` on one-hot targets in {0, 1}, with one weight per sample from
+    the norm of its error over all classes: a mislabelled row loses its weight as a whole.
+
+    Parameters
+    ----------
+    loss : "adaptive" or Loss, default="adaptive"
+        A loss of this package; "adaptive" is ``Correntropy(1.0)`` here, since the scale of errors
+        of targets 0 and 1 is known.
+    n_hidden, activation, alpha, init, max_iter, tol, forgetting, memory_limit, random_state
+        As in `ELMRegressor`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels.
+    coef_ : array of shape (n_classes, n_hidden_)
+        Output weights.
+    hidden_layer_, n_hidden_, loss_, alpha_, selection_
+        As in `ELMRegressor`.
+    weights_, outlier_scores_, outliers_, scale_
+        As in `ELMRegressor`.
+    history_, n_iter_, status_, n_features_in_, feature_names_in_
+        As in `ELMRegressor`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from kmpe import ELMClassifier, KMPE
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ELMClassifier(KMPE(p=2.8, sigma=1.4), random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.95)
+    True
+    """
+
+    classes_: npt.NDArray[Any]
+    # The targets are 0 and 1, so the scale of an error is known: that of a wrong label is √2. A
+    # scale taken from the residuals would be too small wherever the classes are easily told
+    # apart but for one, and give that one up (0.77 instead of 0.92 on the digits).
+    _known_loss = Correntropy(1.0)
+
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit the output weights.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+        y : array of shape (n,)
+            Labels, of two classes or more.
+        sample_weight : array of shape (n,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        self
+        """
+        X, y = read_with_targets(self, X, y, numeric=False, reset=True)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"y has one class only, {only!r}: a classifier needs two or more")
+        self._fit(X, np.eye(len(self.classes_))[codes], sample_weight)
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: npt.ArrayLike | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Go on with one more batch of a stream, as `ELMRegressor.partial_fit` does.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; the batch must fit in memory.
+        classes : array of shape (n_classes,), optional
+            All labels that will ever come. The first batch needs them, unless it has them all.
+
+        Returns
+        -------
+        self
+        """
+        begins = self._begins()
+        X, y = read_with_targets(self, X, y, numeric=False, reset=begins)
+        check_classification_targets(y)
+        if begins:
+            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            raise ValueError(f"classes={classes!r} are not those of the first batch")
+        strange = np.setdiff1d(y, self.classes_).tolist()
+        if strange:
+            raise ValueError(
+                f"y has the label {strange[0]!r}, which is not among the classes: "
+                "name them all in the first partial_fit(X, y, classes=...)"
+            )
+        codes = np.searchsorted(self.classes_, y)
+        self._partial_fit(X, np.eye(len(self.classes_))[codes], sample_weight)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of the classes: for two classes, that of the second over the first.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        array of shape (n,) or (n, n_classes)
+        """
+        scores = self._output(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the class of the largest score.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        scores = self.decision_function(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes.
+
+        Least squares on one-hot targets estimates them directly; the scores are moved to the
+        nearest point of the probability simplex.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+        """
+        return _nearest_probabilities(self._output(X))
+
+
+def _nearest_probabilities(scores: Array) -> Array:
+    """Return the Euclidean projection of each row on the probability simplex."""
+    falling = -np.sort(-scores, axis=1)
+    counts = np.arange(1, scores.shape[1] + 1, dtype=scores.dtype)
+    excess = (np.cumsum(falling, axis=1) - 1) / counts
+    last = np.count_nonzero(falling > excess, axis=1) - 1
+    shift = np.take_along_axis(excess, last[:, None], axis=1)
+    P = np.maximum(scores - shift, 0)
+    return np.asarray(P / P.sum(axis=1, keepdims=True))

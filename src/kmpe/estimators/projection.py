@@ -1,0 +1,193 @@
+"""What every PCA of this package shares once mean and components are known."""
+
+import numbers
+from typing import Any, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from kmpe.arrays import Array
+from kmpe.problems.pca import Points
+
+__all__ = ["Projection", "check_components", "check_rows", "is_whole"]
+
+# Squares of larger numbers, summed over the rows, overflow.
+_LARGEST = 1e150
+# A share of the total variance that is rounding.
+_NO_VARIANCE = 1e-14
+
+
+class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Scores, reconstructions and covariance, as scikit-learn's PCA has them."""
+
+    whiten: bool
+    components_: Array
+    mean_: Array
+    explained_variance_: Array
+    noise_variance_: float
+
+    def transform(self, X: Any) -> Array:
+        """Return the scores Wᵀ(x - μ) of the rows.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n, n_components_)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        scores = X @ self.components_.T - self.mean_ @ self.components_.T
+        if self.whiten:
+            scores /= self._deviations()
+        return np.asarray(scores)
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Return the rows that have the scores X.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_components_)
+            Scores.
+
+        Returns
+        -------
+        array of shape (n, d)
+        """
+        check_is_fitted(self)
+        scores = np.asarray(X)
+        if self.whiten:
+            scores = scores * self._deviations()
+        return np.asarray(scores @ self.components_ + self.mean_)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the reconstruction error ‖x - μ - WWᵀ(x - μ)‖ of each row: small is good.
+
+        It is a distance, not a log-likelihood as in scikit-learn's PCA: sort it the other way.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        Y = X - self.mean_
+        Y -= (Y @ self.components_.T) @ self.components_
+        return np.asarray(np.linalg.norm(Y, axis=1))
+
+    def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - scikit-learn's signature
+        """Return minus the mean reconstruction error, so that a search maximises it.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            The rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        return -float(self.score_samples(X).mean())
+
+    def get_covariance(self) -> Array:
+        """Return the covariance of the model: the components, and equal noise elsewhere.
+
+        Returns
+        -------
+        array of shape (d, d)
+        """
+        check_is_fitted(self)
+        extra = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
+        covariance = (self.components_.T * extra) @ self.components_
+        covariance.flat[:: len(covariance) + 1] += self.noise_variance_
+        return np.asarray(covariance)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _deviations(self) -> Array:
+        least = np.finfo(self.explained_variance_.dtype).eps
+        return np.asarray(np.maximum(np.sqrt(self.explained_variance_), least))
+
+    def _set_components(
+        self, mean: Array, W: Array, variances: Array, total: float, rows: Points, m: int
+    ) -> None:
+        """Set what scikit-learn's PCA has; past the directions in which the rows vary, any will do.
+
+        ``variances`` and ``total`` are those along the columns of W and in all directions.
+        """
+        X, most = rows.X, rows.most_components
+        k = int(np.count_nonzero(variances > _NO_VARIANCE * total))
+        W, variances = complete(W[:, :k], m), np.append(variances[:k], np.zeros(m))[:m]
+        signs = np.sign(W[np.abs(W).argmax(axis=0), np.arange(m)])
+        self.components_ = np.ascontiguousarray((W * signs).T, dtype=X.dtype)
+        self.mean_ = mean.astype(X.dtype)
+        self.explained_variance_ = variances.astype(X.dtype)
+        ratio = variances / total if total > 0 else np.zeros_like(variances)
+        self.explained_variance_ratio_ = ratio.astype(X.dtype)
+        self.singular_values_ = np.sqrt(variances * max(rows.n - 1, 0.0)).astype(X.dtype)
+        rest = max(total - float(variances.sum()), 0.0)
+        self.noise_variance_ = rest / (most - m) if m < most else 0.0
+        self.n_components_ = m
+        self.n_samples_ = len(X)
+
+
+def complete(W: Array, m: int) -> Array:
+    """Return m orthonormal columns, of which W has the first.
+
+    The others are what the coordinate axes, one after the other, have outside.
+    """
+    for axis in np.eye(len(W)) if W.shape[1] < m else []:
+        w = axis - W @ (W.T @ axis)
+        if w @ w > 1e-2 / len(W):
+            w -= W @ (W.T @ w)
+            W = np.column_stack([W, w / np.linalg.norm(w)])
+        if W.shape[1] == m:
+            break
+    return W[:, :m]
+
+
+def check_rows(X: Array, sample_weight: npt.ArrayLike | None) -> Points:
+    """Return the rows with their weights; refuse squares that overflow, and weights of zero."""
+    a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not a.any():
+        raise ValueError("every sample_weight is zero: at least one row must count")
+    rows = Points(X, np.asarray(a))
+    with np.errstate(over="ignore"):
+        too_large = not float(rows.squared_norms.max()) <= _LARGEST**2
+    if too_large:
+        largest = float(np.abs(X).max())
+        raise ValueError(f"X has values as large as {largest:.3g}, too large to square: rescale X")
+    return rows
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Return whether this is a whole number, which True and False are not."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_components(name: str, value: Any, shape: tuple[int, ...], *, share: bool) -> None:
+    """Refuse a number of components that the data do not have."""
+    n, d = shape
+    if value is None or (is_whole(value) and 1 <= value <= min(n, d)):
+        return
+    if share and not is_whole(value) and isinstance(value, numbers.Real) and 0 < float(value) < 1:
+        return
+    between = ", a share of the variance between 0 and 1," if share else ""
+    raise ValueError(
+        f"{name}={value!r} must be a whole number from 1 to {min(n, d)}{between} or None: "
+        f"X has {n} rows and {d} columns"
+    )

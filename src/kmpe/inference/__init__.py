@@ -1,0 +1,1 @@
+"""What a fit says of itself: covariance, outliers, intervals."""

@@ -1,0 +1,75 @@
+"""A loss that double precision can follow: ρ, continued linearly below the smallest residual.
+
+A loss with p < 2 gives weights without bound to residuals near zero; past a ratio of 1e14 the
+other rows no longer count. Below the floor ρ goes on as its tangent, so that ρ and its
+derivative agree and the cost that is reported is the cost that was minimised.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from kmpe.arrays import Array
+from kmpe.losses import Loss
+from kmpe.losses.scale import mad
+
+__all__ = ["Floored"]
+
+# Residuals below this share of the typical one count as this large.
+_SMALLEST_RESIDUAL = 1e-7
+# The least curvature that a row lends to the metric, as a share of its weight. Without it the
+# metric of a redescending loss is indefinite at a start with many doubtful rows.
+_LEAST_CURVATURE = 0.1
+
+
+@dataclass(frozen=True)
+class Floored:
+    """ρ, continued linearly below s = ``floor``."""
+
+    loss: Loss
+    floor: float
+
+    @classmethod
+    def at(cls, loss: Loss, s: Array, a: Array | None, dim: int) -> "Floored":
+        """Return the loss with the floor that squared residuals ``s`` suggest."""
+        return cls(loss, (_SMALLEST_RESIDUAL * mad(s, a, dim)) ** 2 * cls.is_needed(loss))
+
+    @staticmethod
+    def is_needed(loss: Loss) -> bool:
+        """Return whether the weights of a loss have no bound near zero."""
+        return float(loss.weight(0.0)) > 1
+
+    def rho(self, s: Array) -> Array:
+        """Return ρ(s)."""
+        rho = self.loss.rho(np.maximum(s, self.floor))
+        rho -= self._slope * np.maximum(self.floor - s, 0)
+        return rho
+
+    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
+        """Return ρ(s) and ρ'(s)."""
+        if self.floor == 0:
+            return self.loss.rho_and_weight(s)
+        rho, w = self.loss.rho_and_weight(np.maximum(s, self.floor))
+        rho -= self._slope * np.maximum(self.floor - s, 0)
+        return rho, w
+
+    def weight(self, s: Array) -> Array:
+        """Return ρ'(s)."""
+        return self.loss.weight(np.maximum(s, self.floor))
+
+    def curvature(self, s: Array, dim: int) -> Array:
+        """Return the mean curvature of ½ ρ(‖e‖²) over the directions of e, held positive.
+
+        The Hessian is ρ' I + 2 ρ'' eeᵀ; a ``dim``-th of its trace is ρ' + 2 s ρ'' / dim, which
+        for one target is ψ'.
+        """
+        inside = np.maximum(s, self.floor)
+        w = self.loss.weight(inside)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bend = 2 * inside * self.loss.curvature(inside) / dim
+        return np.asarray(np.maximum(w + np.nan_to_num(bend), _LEAST_CURVATURE * w))
+
+    @cached_property
+    def _slope(self) -> float:
+        return float(self.loss.weight(self.floor))

@@ -1,0 +1,230 @@
+"""Losses of the residual itself: least squares, powers, and those of robust statistics."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from kmpe.arrays import Array
+from kmpe.losses.base import SINGULAR_BELOW, Loss
+
+__all__ = ["MPE", "Cauchy", "Huber", "RiskSensitive", "Squared", "Trimmed", "Tukey"]
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """Least squares: ρ(s) = s. With it the machines are the paper's ELM, RELM and PCA.
+
+    Examples
+    --------
+    >>> Squared().weight([0.0, 100.0])
+    array([1., 1.])
+    """
+
+    concave = True
+    convex = True
+    quadratic = True
+
+    def _rho(self, t: Array) -> Array:
+        return t
+
+    def _weight(self, t: Array) -> Array:
+        return np.ones_like(t)
+
+    def _curvature(self, t: Array) -> Array:
+        return np.zeros_like(t)
+
+
+@dataclass(frozen=True)
+class MPE(Loss):
+    """Mean p-power error: ρ(s) = (2 / p) s^(p/2), the p-th power of the residual.
+
+    With p = 2q it is the generalised mean of PCA-GM with exponent q.
+
+    Examples
+    --------
+    >>> MPE(p=1).weight([0.25, 4.0])
+    array([2. , 0.5])
+    """
+
+    p: float = 1.0
+
+    @property
+    def concave(self) -> bool:
+        return self.p <= 2
+
+    @property
+    def convex(self) -> bool:
+        return self.p >= 1
+
+    @property
+    def _linear_outside(self) -> tuple[float, float]:
+        return (SINGULAR_BELOW if self.p < 4 and self.p != 2 else 0.0), math.inf
+
+    def _rho(self, t: Array) -> Array:
+        return np.asarray(2 / self.p * t ** (self.p / 2))
+
+    def _weight(self, t: Array) -> Array:
+        return np.asarray(t ** (self.p / 2 - 1))
+
+    def _curvature(self, t: Array) -> Array:
+        if self.p == 2:
+            return np.zeros_like(t)
+        return np.asarray((self.p / 2 - 1) * t ** (self.p / 2 - 2))
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """Huber's loss: quadratic up to |r| = σ, linear beyond.
+
+    Examples
+    --------
+    >>> Huber(sigma=1).weight([0.25, 4.0])
+    array([1. , 0.5])
+    """
+
+    sigma: float | str = "mad"
+    efficient = 1.345
+    concave = True
+    convex = True
+
+    def _rho(self, t: Array) -> Array:
+        return np.where(t <= 1, t, 2 * np.sqrt(t) - 1)
+
+    def _weight(self, t: Array) -> Array:
+        return np.asarray(1 / np.sqrt(np.maximum(t, 1)))
+
+    def _curvature(self, t: Array) -> Array:
+        return np.where(t <= 1, 0.0, -0.5 * np.maximum(t, 1) ** -1.5)
+
+
+@dataclass(frozen=True)
+class Cauchy(Loss):
+    """Cauchy's, or Lorentzian, loss: ρ(s) = σ² log(1 + s / σ²).
+
+    Examples
+    --------
+    >>> Cauchy(sigma=1).weight([0.0, 1.0, 9.0])
+    array([1. , 0.5, 0.1])
+    """
+
+    sigma: float | str = "mad"
+    efficient = 2.385
+    concave = True
+    convex = False
+
+    def _rho(self, t: Array) -> Array:
+        return np.log1p(t)
+
+    def _weight(self, t: Array) -> Array:
+        return np.asarray(1 / (1 + t))
+
+    def _curvature(self, t: Array) -> Array:
+        return np.asarray(-((1 / (1 + t)) ** 2))
+
+
+@dataclass(frozen=True)
+class Tukey(Loss):
+    """Tukey's biweight: residuals past σ have no weight at all.
+
+    Examples
+    --------
+    >>> Tukey(sigma=2).weight([0.0, 2.0, 4.0])
+    array([1.  , 0.25, 0.  ])
+    """
+
+    sigma: float | str = "mad"
+    efficient = 4.685
+    concave = True
+    convex = False
+
+    @property
+    def sup(self) -> float:
+        return self.scale**2 / 3
+
+    def _rho(self, t: Array) -> Array:
+        # t (1 - t + t²/3) is (1 - (1 - t)³) / 3 without the cancellation at small t.
+        u = np.minimum(t, 1)
+        return np.asarray(u * (1 - u + u * u / 3))
+
+    def _weight(self, t: Array) -> Array:
+        return np.asarray((1 - np.minimum(t, 1)) ** 2)
+
+    def _curvature(self, t: Array) -> Array:
+        return np.asarray(-2 * (1 - np.minimum(t, 1)))
+
+
+@dataclass(frozen=True)
+class Trimmed(Loss):
+    """Least squares for all but outliers: full weight up to t = s / σ² = 0.97, none past 1.
+
+    Between both the weight falls on a line. Rows that fit better than most do not
+    count for more, as they do with the other losses: for PCA with many columns, where the
+    squared residual norms differ by a few percent, that keeps single rows from pulling the
+    subspace through themselves.
+
+    Examples
+    --------
+    >>> Trimmed(sigma=1).weight([0.0, 0.97, 0.985, 1.0]).round(2)
+    array([1. , 1. , 0.5, 0. ])
+    """
+
+    sigma: float | str = "cutoff"
+    efficient = 2.81
+    concave = True
+    convex = False
+
+    _edge: ClassVar[float] = 0.97
+
+    @property
+    def sup(self) -> float:
+        return self.scale**2 * (1 + self._edge) / 2
+
+    def _fall(self, t: Array) -> Array:
+        return np.asarray((np.clip(t, self._edge, 1) - self._edge) / (1 - self._edge))
+
+    def _rho(self, t: Array) -> Array:
+        u = self._fall(t)
+        return np.asarray(np.minimum(t, self._edge) + (1 - self._edge) * u * (1 - u / 2))
+
+    def _weight(self, t: Array) -> Array:
+        return 1 - self._fall(t)
+
+    def _curvature(self, t: Array) -> Array:
+        return np.where((t < self._edge) | (t > 1), 0.0, -1 / (1 - self._edge))
+
+
+@dataclass(frozen=True)
+class RiskSensitive(Loss):
+    """Risk-sensitive loss: ρ(s) = 2σ² (exp(s / 2σ²) - 1), which fears large residuals.
+
+    The opposite of a robust loss, here because the paper names it. Past s = 600 σ² it goes on
+    linearly: the exponential would overflow.
+
+    Examples
+    --------
+    >>> RiskSensitive(sigma=1).weight([0.0, 2.0])
+    array([1.        , 2.71828183])
+    """
+
+    sigma: float | str = "mad"
+    concave = False
+    convex = True
+
+    def relaxed(self, sigma: float) -> Loss:  # noqa: ARG002 - one start for every scale
+        """Return least squares: a convex loss needs no other start."""
+        return Squared()
+
+    @property
+    def _linear_outside(self) -> tuple[float, float]:
+        return 0.0, 600.0
+
+    def _rho(self, t: Array) -> Array:
+        return np.asarray(2 * np.expm1(t / 2))
+
+    def _weight(self, t: Array) -> Array:
+        return np.exp(t / 2)
+
+    def _curvature(self, t: Array) -> Array:
+        return np.asarray(0.5 * np.exp(t / 2))

@@ -1,0 +1,114 @@
+"""Scale of residuals: from squared residual norms to the number that says what is large.
+
+Every rule takes the squared residual norms ``s`` and the sample weights ``a`` and returns σ.
+Quantiles are those of the weighted sample, so that a row of weight 2 is two equal rows.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from scipy.special import chdtri
+
+from kmpe.arrays import Array
+
+__all__ = ["ONCE", "RULES", "cutoff", "mad", "median", "quantile", "silverman"]
+
+
+def quantile(values: Array, q: float, a: Array | None = None) -> float:
+    """Return the q-quantile of ``values``, each counted ``a`` times."""
+    if a is None or a.min() == a.max():
+        # The same value without a sort: 4 ms instead of 40 for 200 000 rows.
+        k = max(0, math.ceil(q * len(values)) - 1)
+        return float(np.partition(values, k)[k])
+    return float(np.quantile(values, q, weights=a, method="inverted_cdf"))
+
+
+def mad(s: Array, a: Array | None = None, dim: int = 1) -> float:
+    """Return the median residual norm, scaled to σ for Gaussian residuals in ``dim`` dimensions.
+
+    For one dimension this is the median absolute residual over 0.6745. When more than half of
+    the residuals are zero the root mean square takes its place, and 1 when all of them are:
+    a scale is always positive.
+
+    Examples
+    --------
+    >>> mad(np.array([1.0, 4.0, 9.0]))
+    2.965...
+    """
+    median = quantile(s, 0.5, a) / float(chdtri(dim, 0.5))
+    if median > 0:
+        return float(np.sqrt(median))
+    mean = float(np.average(s, weights=a)) / dim
+    return float(np.sqrt(mean)) if mean > 0 else 1.0
+
+
+def silverman(s: Array, a: Array | None = None, dim: int = 1) -> float:
+    """Return σ by Silverman's rule on the squared norms, (30) of the paper.
+
+    σ² = 1.06 min(σ_E, R / 1.354) n^(-1/5), with σ_E the standard deviation and R the
+    interquartile range of ``s``. When R is zero the standard deviation decides alone, and when
+    both are, ``mad``.
+
+    Examples
+    --------
+    >>> silverman(np.array([1.0, 4.0, 9.0, 16.0]))
+    2.135...
+    """
+    if a is not None:
+        s, a = s[a > 0], a[a > 0]
+    n = float(len(s) if a is None else a.sum())
+    mean = float(np.average(s, weights=a))
+    if mean == 0:
+        return mad(s, a, dim)
+    # In units of the mean: squares of squared norms overflow early.
+    spread = mean * float(np.sqrt(np.average((s / mean - 1) ** 2, weights=a)))
+    middle = (quantile(s, 0.75, a) - quantile(s, 0.25, a)) / 1.354
+    width = min(spread, middle) if middle > 0 else spread
+    # Equal values differ from their mean by rounding: that is no spread.
+    if width <= 1e-12 * mean:
+        return mad(s, a, dim)
+    return float(np.sqrt(1.06 * width * n**-0.2))
+
+
+def median(s: Array, a: Array | None = None, dim: int = 1) -> float:
+    """Return the median residual norm as it stands, the constant of R1-PCA.
+
+    It is asked for once, at the start (`ONCE`): of plain PCA, as its authors have it, when the
+    fit begins there.
+
+    Examples
+    --------
+    >>> median(np.array([1.0, 4.0, 9.0]))
+    2.0
+    """
+    middle = quantile(s, 0.5, a)
+    return float(np.sqrt(middle)) if middle > 0 else mad(s, a, dim)
+
+
+def cutoff(s: Array, a: Array | None = None, dim: int = 1, *, z: float = 3.0) -> float:
+    """Return the residual norm past which a row is no longer one of the others.
+
+    The cube root of a squared norm is nearly Gaussian for any number of components (Wilson and
+    Hilferty 1931), so the cut is ``z`` standard deviations above the median there. The standard
+    deviation comes from the lower half, median minus lower quartile over 0.6745: outliers have
+    large residuals, and up to half of the rows may be some.
+
+    Examples
+    --------
+    >>> cutoff(np.array([1.0, 1.2, 1.4, 1.6, 100.0]))
+    1.599...
+    """
+    root = np.cbrt(s)
+    middle = quantile(root, 0.5, a)
+    width = (middle - quantile(root, 0.25, a)) / 0.6745
+    return (middle + z * width) ** 1.5 if width > 0 else 3 * mad(s, a, dim)
+
+
+Rule = Callable[[Array, Array | None, int], float]
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {"mad": mad, "silverman": silverman, "median": median, "cutoff": cutoff}
+)
+#: Rules that are asked at the start only; the others again after each step until σ settles.
+ONCE = frozenset({"median"})

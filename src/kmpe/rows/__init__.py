@@ -1,0 +1,1 @@
+"""Where rows come from: blocks, samples, sums over them."""

@@ -1,0 +1,1 @@
+"""Solvers: reweighted least squares, L-BFGS, annealing, streams."""

@@ -1,0 +1,161 @@
+"""L-BFGS in the variables Rβ, where RᵀR is the Hessian of the cost on a sample of the rows.
+
+R makes the problem almost perfectly conditioned: with m rows in the sample each step divides
+what the cost still has to fall by about m / L, and each step is one pass over the rows.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+
+from kmpe.arrays import Array
+from kmpe.problems.ridge import Factor
+
+__all__ = ["Descent", "Outcome", "Point", "descend"]
+
+# Armijo's share of the predicted decrease that a step must reach.
+_SUFFICIENT = 1e-4
+_MAX_TRIALS = 20
+_MEMORY = 20
+# Ten steps with a useful factor reach further than this; if not, the factor is a poor one.
+_PATIENCE = 10
+_PROGRESS = 1e-2
+# What is still to be gained must be this far below tol: it is an estimate, up to ten times too
+# low where σ is small and ρ far from quadratic.
+_MARGIN = 0.03
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Outcome(Enum):
+    """Why `descend` stopped."""
+
+    CONVERGED = "what is left to gain is below tol"
+    STALLED = "no step lowers the cost in floating point"
+    SLOW = "the factor is a poor one"
+    MAX_ITER = "no step is left"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A parameter with its cost and gradient."""
+
+    theta: Array
+    cost: float
+    gradient: Array
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where `descend` ended, the cost after each step, and what is left to gain."""
+
+    point: Point
+    history: tuple[float, ...]
+    left: float
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """The inverse Hessian: B⁻¹ of the factor, corrected by the last steps."""
+
+    factor: Factor
+    steps: tuple[tuple[Array, Array, float], ...] = ()
+    scale: float = 1.0
+
+    def with_step(self, step: Array, bend: Array) -> "_Memory":
+        """Return this memory with one more step and the change of gradient along it."""
+        curvature = float(np.vdot(step, bend))
+        if curvature <= _EPS * float(np.linalg.norm(step) * np.linalg.norm(bend)):
+            return self
+        scale = curvature / float(np.vdot(bend, self.factor.solve(bend)))
+        return replace(self, steps=(*self.steps, (step, bend, curvature))[-_MEMORY:], scale=scale)
+
+    def solve(self, g: Array) -> Array:
+        """Return the inverse Hessian times g, by the two-loop recursion."""
+        shares = []
+        for step, bend, curvature in reversed(self.steps):
+            shares.append(float(np.vdot(step, g)) / curvature)
+            g = g - shares[-1] * bend
+        g = self.scale * self.factor.solve(g)
+        for (step, bend, curvature), share in zip(self.steps, reversed(shares), strict=True):
+            g = g + (share - float(np.vdot(bend, g)) / curvature) * step
+        return g
+
+
+def descend(
+    evaluate: Callable[[Array], Point],
+    start: Point,
+    factor: Factor,
+    *,
+    max_iter: int,
+    tol: float,
+) -> Descent:
+    """Minimise a cost from ``start`` on, until it is ``tol`` of itself above its minimum.
+
+    Parameters
+    ----------
+    evaluate : callable
+        From a parameter to its `Point`; one pass over the rows.
+    start : Point
+        Where to start.
+    factor : Factor
+        Factor of a matrix near the Hessian.
+    max_iter : int
+        The largest number of steps.
+    tol : float
+        Stop when the decrease that the quadratic model still promises, ½ gᵀB⁻¹g, is well below
+        this share of the cost, and a step below √tol of the parameter.
+    """
+    point, memory, history, promises = start, _Memory(factor), [start.cost], [math.inf]
+    outcome = Outcome.MAX_ITER
+    for iteration in range(max_iter + 1):
+        step = -memory.solve(point.gradient)
+        left = -0.5 * float(np.vdot(point.gradient, step))
+        promises.append(left)
+        if _settled(point, step, left, tol):
+            outcome = Outcome.CONVERGED
+            break
+        if iteration == max_iter:
+            break
+        if len(promises) > _PATIENCE and left > _PROGRESS * promises[-_PATIENCE]:
+            outcome = Outcome.SLOW
+            break
+        moved = _search(evaluate, point, step, -2 * left)
+        if moved is None:
+            small = left <= 1e3 * _EPS * abs(point.cost)
+            outcome = Outcome.STALLED if small else Outcome.SLOW
+            break
+        memory = memory.with_step(moved.theta - point.theta, moved.gradient - point.gradient)
+        point = moved
+        history.append(point.cost)
+    return Descent(point, tuple(history), left, outcome)
+
+
+def _settled(point: Point, step: Array, left: float, tol: float) -> bool:
+    size = float(np.linalg.norm(point.theta))
+    near = float(np.linalg.norm(step)) <= math.sqrt(tol) * size
+    return left <= _MARGIN * tol * abs(point.cost) and (near or left <= _EPS * abs(point.cost))
+
+
+def _search(
+    evaluate: Callable[[Array], Point], point: Point, step: Array, slope: float
+) -> Point | None:
+    """Return a point along ``step`` where the cost is low enough, or None if there is none.
+
+    The whole step nearly always is. If not, the slopes at both ends of what was tried say
+    where the cost is least between them.
+    """
+    if not slope < 0:
+        return None
+    share = 1.0
+    for _ in range(_MAX_TRIALS):
+        tried = evaluate(point.theta + share * step)
+        if tried.cost <= point.cost + _SUFFICIENT * share * slope:
+            return tried
+        end = float(np.vdot(tried.gradient, step))
+        least = -slope / (end - slope) if end > 0 else 0.5
+        share *= min(0.7, max(0.1, least))
+    return None

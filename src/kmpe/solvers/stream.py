@@ -1,0 +1,238 @@
+"""Robust fits of a stream: batch after batch, each seen once.
+
+What is known of the batches gone by is their cost to second order in the coefficients. A new
+batch is weighed by the model that stands: its rows by the loss, with σ the median over the last
+batches, and the batch as a whole by how much wider its residuals spread, and how much further
+out its features lie, than those of the other ones. A batch of outliers has no weight and does not
+widen σ for the next one; should the world itself have changed, half of these batches say so and
+the weights come back.
+
+A first batch may be the bad one. So the first few are kept, and fitted together each time,
+until there are enough of them.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from kmpe.arrays import Array
+from kmpe.losses import Correntropy, Loss
+from kmpe.losses.floored import Floored
+from kmpe.problems.ridge import Factor, Ridge
+from kmpe.rows.source import Rows
+from kmpe.solvers.ridge import fit_ridge
+
+__all__ = ["Stream"]
+
+# A burst of five bad batches is outvoted.
+_WINDOW = 11
+# So are five bad ones among the first, once there are so many batches, and so many rows per
+# feature that no fit can follow the bad ones.
+_OPENING = 20
+_OPENING_ROWS = 20
+_OPENING_BYTES = 256 << 20
+# They are fitted again when they have grown by this much: batches may be single rows.
+_GROWN = 1.05
+# Weights and coefficients of a batch settle together; each round has the accuracy of one
+# reweighted step.
+_ROUNDS = 3
+# A batch is trusted whose residuals spread up to this much wider than those of the others, or whose
+# features reach so much further; the second number allows for the chance in a batch of n rows,
+# over √n.
+_TRUSTED = (1.5, 5.0)
+# Features of two batches are compared on so many rows, in the metric of one of them with this
+# share of its mean variance in every direction: few rows know few directions.
+_COMPARED_ROWS = 50
+_BLUR = 1e-3
+
+
+class Past(NamedTuple):
+    """The batches gone by: their cost is ½ tr βᵀGβ - tr βᵀM to second order."""
+
+    gram: Array
+    moment: Array
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What is known of a stream.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss, its σ a number or a rule.
+    alpha : float
+        Strength of the penalty.
+    forgetting : float
+        What a batch still counts when the next one has come; 1 forgets nothing.
+    theta : array of shape (L, q)
+        The coefficients, once there was a batch.
+    past : Past, optional
+        The batches gone by, once the first few are joined.
+    scales : tuple
+        σ by the loss's rule, or by "mad", on each of the last batches.
+    reaches : tuple
+        How far out the features of each of the last batches lay.
+    opening : tuple
+        The first few batches, until they are joined.
+    n_fitted : int
+        The number of their rows when they were last fitted.
+    """
+
+    loss: Loss
+    alpha: float
+    forgetting: float
+    theta: Array = field(default_factory=lambda: np.empty((0, 0)))
+    past: Past | None = None
+    scales: tuple[float, ...] = ()
+    reaches: tuple[float, ...] = ()
+    opening: tuple[Rows, ...] = ()
+    n_fitted: int = 0
+
+    @property
+    def _n_opening(self) -> int:
+        return sum(map(len, self.opening))
+
+    def resolved(self) -> Loss:
+        """Return the loss with σ as it stands now."""
+        if not (self.loss.has_rule and self.scales):
+            return self.loss
+        return self.loss.at(float(np.median(self.scales)))
+
+    def after(
+        self, batch: Rows, *, max_iter: int = 100, tol: float = 1e-8, seed: int = 0
+    ) -> tuple["Stream", Array]:
+        """Return the stream with one more batch, and the weight of each of the batch's rows."""
+        if self.past is not None:
+            return self._weighed(batch, self.past)
+        opening = replace(self, opening=(*self.opening, batch))
+        if opening._n_opening < _GROWN * self.n_fitted:
+            return opening, np.ones(len(batch))
+        return opening._fitted(max_iter, tol, seed)
+
+    @property
+    def _rule(self) -> Loss:
+        """The loss whose rule says how widely residuals spread."""
+        return self.loss if self.loss.has_rule else Correntropy()
+
+    def _scale(self, batch: Rows, theta: Array) -> float:
+        s = Ridge(batch, 0.0).squared_residuals(theta)
+        return self._rule.resolve(s, batch.a, batch.n_targets).scale
+
+    def _fitted(self, max_iter: int, tol: float, seed: int) -> tuple["Stream", Array]:
+        """Fit the first batches together: once to find the bad ones, once without these."""
+        reaches = _reaches(self.opening)
+        usual = np.array(
+            [_trust(b, r, reaches) for b, r in zip(self.opening, reaches, strict=True)]
+        )
+        trusts = usual
+        for _ in range(2):
+            ages = np.arange(len(trusts))[::-1]
+            rows = _joined(self.opening, trusts * self.forgetting**ages)
+            problem = Ridge.of(rows, self.alpha)
+            fit = fit_ridge(problem, self.loss, max_iter=max_iter, tol=tol, seed=seed)
+            theta = problem.coefficients(fit.theta)
+            scales = tuple(self._scale(batch, theta) for batch in self.opening)
+            trusts = usual * [
+                _trust(batch, scale, scales)
+                for batch, scale in zip(self.opening, scales, strict=True)
+            ]
+            if trusts.min() > 0.5:
+                break
+        stream = replace(self, theta=theta, scales=scales[-_WINDOW:], n_fitted=len(rows))
+        n, L = len(rows), rows.n_features
+        complete = len(trusts) >= _OPENING and n >= _OPENING_ROWS * L
+        if complete or 8 * n * L > _OPENING_BYTES:
+            past = _expanded(Ridge(rows, 0.0), fit.loss, theta, 1.0)[0]
+            stream = replace(stream, past=past, opening=())
+        return stream, trusts[-1] * fit.weights[-len(self.opening[-1]) :]
+
+    def _weighed(self, batch: Rows, past: Past) -> tuple["Stream", Array]:
+        """Weigh a batch by the model that stands, and let both settle."""
+        problem, theta = Ridge(batch, 0.0), self.theta
+        scale = self._scale(batch, theta)
+        reach = _reach(batch, past.gram)
+        stream = replace(
+            self,
+            scales=(*self.scales, scale)[-_WINDOW:],
+            reaches=(*self.reaches, reach)[-_WINDOW:],
+        )
+        trust = _trust(batch, scale, stream.scales) * _trust(batch, reach, stream.reaches)
+        loss = stream.resolved()
+        for _ in range(_ROUNDS):
+            new, w = _expanded(problem, loss, theta, trust)
+            gram = new.gram + self.forgetting * past.gram
+            moment = new.moment + self.forgetting * past.moment
+            theta = _solved(gram, moment, self.alpha, theta)
+        return replace(stream, theta=theta, past=Past(gram, moment)), w
+
+
+def _expanded(problem: Ridge, loss: Loss, theta: Array, trust: float) -> tuple[Past, Array]:
+    """Return the cost of a batch to second order around ``theta``, and the weights there.
+
+    Its minimiser is right to second order in what ``theta`` still has to move; with frozen
+    weights it would be right to first order only.
+    """
+    s = problem.squared_residuals(theta)
+    floored = Floored.at(loss, s, problem.sample_weight, problem.dim)
+    gram, _ = problem.moments(trust * floored.curvature(s, problem.dim), theta)
+    w = np.empty(len(s))
+    _, gradient = problem.cost_and_gradient(theta, floored, w)
+    return Past(gram, gram @ theta - trust * gradient), trust * w
+
+
+def _trust(batch: Rows, size: float, sizes: tuple[float, ...]) -> float:
+    """Return the weight of a batch as a whole, from its own scale or reach and the others'."""
+    most, chance = _TRUSTED
+    allowed = (most + chance / math.sqrt(len(batch))) * float(np.median(sizes))
+    return min(1.0, (allowed / size) ** 4) if size > 0 else 1.0
+
+
+def _reach(batch: Rows, gram: Array) -> float:
+    """Return how far out a batch's features lie, in the metric of the Gram matrix of others."""
+    H, blur = _few_rows(batch), _BLUR * float(np.trace(gram)) / len(gram)
+    if blur == 0:
+        return 0.0
+    factor = Factor.of(gram + blur * np.eye(len(gram)))
+    return math.sqrt(blur * float(np.vdot(H.T, factor.solve(H.T))) / len(H))
+
+
+def _reaches(batches: tuple[Rows, ...]) -> tuple[float, ...]:
+    """Return the reach of each batch: the median of what it is among each of the others."""
+    samples = [_few_rows(batch) for batch in batches]
+    return tuple(float(np.median([_reach_among(H, other) for other in samples])) for H in samples)
+
+
+def _reach_among(H: Array, other: Array) -> float:
+    """Return the reach of rows H among other rows, by their products: they are few."""
+    blur = _BLUR * float(np.vdot(other, other)) / other.shape[1]
+    if blur == 0:
+        return 0.0
+    factor = Factor.of(other @ other.T + blur * np.eye(len(other)))
+    across = other @ H.T
+    left = float(np.vdot(H, H)) - float(np.vdot(across, factor.solve(across)))
+    return math.sqrt(max(left, 0.0) / len(H))
+
+
+def _few_rows(batch: Rows) -> Array:
+    return np.asarray(batch.features(slice(0, None, -(-len(batch) // _COMPARED_ROWS))), np.float64)
+
+
+def _joined(batches: tuple[Rows, ...], shares: Array) -> Rows:
+    """Return the rows of all batches, each with its share of its weight."""
+    H = np.concatenate([batch.features(slice(None)) for batch in batches])
+    T = np.concatenate([batch.T for batch in batches])
+    a = np.concatenate([share * b.a for share, b in zip(shares, batches, strict=True)])
+    return Rows.of(H, T, a)
+
+
+def _solved(gram: Array, moment: Array, alpha: float, theta: Array) -> Array:
+    """Return the minimiser of ½ tr βᵀGβ - tr βᵀM + ½ α ‖β‖², as a step from ``theta``."""
+    if alpha == 0:
+        return np.asarray(linalg.lstsq(gram, moment, check_finite=False)[0])
+    B = gram.copy()
+    B.flat[:: len(B) + 1] += alpha
+    return theta + Factor.of(B).solve(moment - B @ theta)

@@ -1,0 +1,1 @@
+"""Robust starts: which rows are believable before there is a fit."""
