@@ -6,8 +6,10 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,8 @@ from kmpe.datasets import load
 from kmpe.paper import benchmarks, experiments, faces, parts, run, subspaces, tune
 from kmpe.paper.files import OutputError, prepare_folder, write
 from kmpe.paper.parts import Part, run_parts
-from kmpe.paper.plan import ARTEFACTS
-from kmpe.paper.report import cells
-from kmpe.paper.report.verdicts import misses
+from kmpe.paper.plan import Plan
+from kmpe.paper.report import ARTEFACTS, Artefact, cells
 from kmpe.paper.run import Options, reproduce
 from kmpe.paper.settings import (
     ELM_METHODS,
@@ -34,7 +35,7 @@ from kmpe.paper.settings import (
 from kmpe.paper.settings import (
     benchmarks as rows_of,
 )
-from kmpe.paper.summaries import compare, verdicts
+from kmpe.paper.summaries import Inputs, compare
 from part_work import square, threads
 
 
@@ -43,11 +44,53 @@ def row_of(key: str) -> Any:
     return next(row for row in rows if row.key == key)
 
 
+def artefact(name: str) -> Artefact:
+    return next(item for item in ARTEFACTS if item.name == name)
+
+
+def plan_of(*names: str, here: Iterable[str] = ()) -> Plan:
+    return run._plan(Options(), [artefact(name) for name in names], frozenset(here))
+
+
+def inputs_of(name: str, data: Mapping[str, Any] | None = None) -> Inputs:
+    return artefact(name).inputs(plan_of(name), {}, data or {})
+
+
+def verdict(name: str, table: Any, data: Mapping[str, Any] | None = None) -> Any:
+    claim = artefact(name).claim
+    assert claim is not None
+    return claim.verdict(inputs_of(name, data), table)
+
+
+def misses(name: str, table: Any, titles: Mapping[str, str]) -> dict[str, list[str]]:
+    claim = artefact(name).claim
+    assert claim is not None
+    return claim.misses(inputs_of(name), table, titles)
+
+
 def mean_scores(key: str, repeats: int) -> dict[str, float]:
     row = row_of(key)
     X, y = benchmarks.prepare(row, load(row.data, download=False))
     draws = [benchmarks.draw(row, X, y, 0, repeat) for repeat in range(repeats)]
     return {method: float(np.mean([draw[method][1] for draw in draws])) for method in draws[0]}
+
+
+# -- the list of tables and figures --------------------------------------------------------------
+
+
+def test_every_table_and_figure_of_the_paper_has_one_record() -> None:
+    tables = [item.name for item in ARTEFACTS if item.is_table]
+    figures = [item.name for item in ARTEFACTS if not item.is_table]
+    assert tables == [f"table{i}" for i in range(1, 11)]
+    assert figures == [f"fig{i}" for i in range(1, 8)]
+    assert (artefact("table10").label, artefact("fig7").label) == ("Table 10", "Figure 7")
+
+
+def test_every_record_has_notes_and_every_printed_table_a_claim() -> None:
+    notes = resources.files("kmpe.paper.report").joinpath("notes.toml").read_text("utf-8")
+    assert [*tomllib.loads(notes)] == [item.name for item in ARTEFACTS]
+    claimed = {item.name for item in ARTEFACTS if item.claim}
+    assert claimed == {*printed(), "fig3", "fig4"}
 
 
 # -- settings and protocol -----------------------------------------------------------------------
@@ -158,9 +201,7 @@ def test_images_survive_packing() -> None:
 
 def test_tuning_finds_a_machine_for_each_method(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tune, "_CANDIDATES", 3)
-    todo = run._plan(
-        Options(names=["table2", "table7"]), ["table2", "table7"], frozenset({"servo"})
-    )
+    todo = plan_of("table2", "table7", here={"servo"})
     tuning = experiments.plan_tuning(todo)
     assert [part.key for part in tuning] == ["uniform", "sine", "servo"]
     found = {part.key: parts._do(part, experiments.work, None).results[0] for part in tuning[1:]}
@@ -300,15 +341,20 @@ def test_only_printed_rows_count_for_the_verdict() -> None:
         "glass": {"ELM": far, "RELM": cell, "ELM-RCC": cell, "ELM-KMPE": cell},
         "glass_unscaled": dict.fromkeys(ELM_METHODS, far),
     }
-    assert verdicts({"table8": table}) == {"table8": {"within": 3, "of": 4}}
+    assert verdict("table8", table) == {"within": 3, "of": 4}
 
 
 def test_the_verdict_on_figures_asks_for_the_lowest_error_from_20_on() -> None:
     lines = {method: {"10": {"mean": 1.0}, "20": {"mean": 2.0}} for method in PCA_METHODS}
     lines["PCA-KMPE"] = {"10": {"mean": 3.0}, "20": {"mean": 1.5}}
-    assert verdicts({"fig3": {"15": {"all": lines}}}) == {"fig3": {"lowest": True}}
+    table, data = {"15": {"all": lines}}, {"yale": None}
+    assert verdict("fig3", table, data) == {"lowest": True}
     lines["PCA-L1"] = {"10": {"mean": 1.0}, "20": {"mean": 1.4}}
-    assert verdicts({"fig3": {"15": {"all": lines}}}) == {"fig3": {"lowest": False}}
+    assert verdict("fig3", table, data) == {"lowest": False}
+
+
+def test_the_paper_claims_nothing_about_stand_in_faces() -> None:
+    assert verdict("fig3", {"15": {"all": {}}}) is None
 
 
 def test_cells_are_coloured_by_their_distance() -> None:
@@ -333,17 +379,16 @@ def test_cells_that_count_and_miss_are_listed() -> None:
     far = {"mean": 3.0, "sd": 0.1, "paper": 1.0, "paper_sd": 0.5, "z": 4.0}
     near = far | {"z": 1.0}
     rows = {method: {"test": near} for method in ELM_METHODS}
-    tables = {
-        "table8": {"glass": rows | {"ELM": {"test": far}}, "glass_unscaled": {"ELM": far}},
-        "table9": {"50": {"PCA": far}},
-        "table10": {"20": {"NMI": {"PCA": far, "HQ-PCA": near}}},
-    }
-    assert misses("table8", tables, {"glass": "Glass"}) == {
+    table8 = {"glass": rows | {"ELM": {"test": far}}, "glass_unscaled": {"ELM": far}}
+    assert misses("table8", table8, {"glass": "Glass"}) == {
         "glass": ["Glass, ELM: 3.00 against 1.00 ± 0.50 (+4.0)"]
     }
-    assert list(misses("table9", tables, {})) == ["m = 50"]
-    assert list(misses("table10", tables, {})) == ["m = 20, NMI"]
-    assert misses("table1", tables, {}) == {}
+    assert list(misses("table9", {"50": {"PCA": far}}, {})) == ["m = 50"]
+    table10 = {"20": {"NMI": {"PCA": far, "HQ-PCA": near}}}
+    assert misses("table10", table10, {}) == {
+        "m = 20, NMI": ["m = 20, NMI, PCA: 3.0000 against 1.0000 ± 0.5000 (+4.0)"]
+    }
+    assert misses("table2", {}, {}) == {}
 
 
 # -- a whole run, on the data that packages carry --------------------------------------------------
@@ -373,7 +418,7 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory, testrun_uid: str) -> tup
 def test_a_machine_without_data_gets_every_table_and_figure(whole_run: tuple[Path, Any]) -> None:
     out, results = whole_run
     page = (out / "report.html").read_text()
-    assert all(f'id="{name}"' in page for name in ARTEFACTS)
+    assert all(f'id="{item.name}"' in page for item in ARTEFACTS)
     assert set(results["missing"]) == {"user_knowledge", "leaf", "yale", "mnist"}
     assert all(sentence in page.replace("&#x27;", "'") for sentence in results["missing"].values())
     assert json.loads((out / "results.json").read_text()) == json.loads(json.dumps(results))
@@ -422,7 +467,7 @@ def test_a_browser_shows_every_table_and_figure(whole_run: tuple[Path, Any]) -> 
     sections = dict(
         re.findall(r'<section class="artefact" id="(\w+)">(.*?)</section>', shown, re.DOTALL)
     )
-    assert set(sections) == set(ARTEFACTS)
+    assert set(sections) == {item.name for item in ARTEFACTS}
     for name, section in sections.items():
         if name.startswith("table"):
             assert section.count("<td") >= 8

@@ -12,9 +12,21 @@ from kmpe.paper.plan import Plan, chunks, payload_of
 from kmpe.paper.settings import PCA_METHODS, seed_of, settings
 from kmpe.paper.subspaces import fit_methods
 
-__all__ = ["KINDS", "load_faces", "pack", "plan", "unpack", "work"]
+__all__ = [
+    "EIGENFACES",
+    "KINDS",
+    "OCCLUDED",
+    "RECONSTRUCTED",
+    "load_faces",
+    "pack",
+    "plan",
+    "unpack",
+    "work",
+]
 
 KINDS = ("occlusion", "dummy")
+#: Keys of the images that "face examples" makes; they stand in part files.
+OCCLUDED, EIGENFACES, RECONSTRUCTED = "fig2", "fig5", "fig6"
 
 
 def plan(todo: Plan) -> list[Part]:
@@ -85,19 +97,19 @@ def _examples(images: Any, outliers: int, seed: int) -> dict[str, Any]:
         X = spoilt.reshape(len(spoilt), -1)
         bad, good = np.flatnonzero(mask), np.flatnonzero(~mask)
         if kind == "occlusion":
-            found["fig2"] = pack(np.stack([images[bad[:8]], spoilt[bad[:8]]]))
+            found[OCCLUDED] = pack(np.stack([images[bad[:8]], spoilt[bad[:8]]]))
         models = fit_methods(X, (faces["eigenfaces"], faces["reconstruction"]), seed)
         eigenfaces = [
             [_grey(face) for face in models[method][faces["eigenfaces"]].components_]
             for method in PCA_METHODS
         ]
-        found[f"fig5 {kind}"] = pack(np.array(eigenfaces).reshape(6, -1, *images.shape[1:]))
+        found[f"{EIGENFACES} {kind}"] = pack(np.array(eigenfaces).reshape(6, -1, *images.shape[1:]))
         shown = np.concatenate([bad[:4], good[:2]])
         rebuilt = [X[shown]]
         for method in PCA_METHODS:
             model = models[method][faces["reconstruction"]]
             rebuilt.append(model.inverse_transform(model.transform(X[shown])))
-        found[f"fig6 {kind}"] = pack(np.array(rebuilt).reshape(7, -1, *images.shape[1:]))
+        found[f"{RECONSTRUCTED} {kind}"] = pack(np.array(rebuilt).reshape(7, -1, *images.shape[1:]))
     return found
 
 

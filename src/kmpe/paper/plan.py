@@ -1,35 +1,14 @@
-"""What a run is to make: tables and figures, and the experiments behind them."""
+"""The plan of a run: which experiments, how often, and on which data."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from kmpe.paper.parts import Part
 from kmpe.paper.settings import Benchmark, Machine, benchmarks, readings, sinc_machines
 
-__all__ = ["ARTEFACTS", "Plan", "chunks", "payload_of"]
-
-#: Each table and figure of the paper, with the experiments that it is made of.
-ARTEFACTS: Mapping[str, tuple[str, ...]] = {
-    "table1": (),
-    "table2": ("sinc",),
-    "table3": (),
-    "table4": (),
-    "table5": (),
-    "table6": (),
-    "table7": ("regression",),
-    "table8": ("classification",),
-    "table9": ("digits",),
-    "table10": ("face clusters",),
-    "fig1": ("curves",),
-    "fig2": ("face examples",),
-    "fig3": ("reconstruction occlusion",),
-    "fig4": ("reconstruction dummy",),
-    "fig5": ("face examples",),
-    "fig6": ("face examples",),
-    "fig7": ("digit examples",),
-}
+__all__ = ["Plan", "chunks", "payload_of"]
 
 
 @dataclass(frozen=True)
@@ -38,8 +17,8 @@ class Plan:
 
     Parameters
     ----------
-    names : sequence of str
-        Tables and figures.
+    experiments : set of str
+        Names of the experiments.
     seed, repeats : int
         Seed, and the number of repeats behind each "mean ± standard deviation".
     draws, face_draws, cluster_draws : int
@@ -51,7 +30,7 @@ class Plan:
         Tuned machines by row; empty for the printed settings.
     """
 
-    names: Sequence[str]
+    experiments: frozenset[str]
     seed: int
     repeats: int
     draws: int
@@ -59,11 +38,6 @@ class Plan:
     cluster_draws: int
     here: frozenset[str]
     machines: Mapping[str, Mapping[str, Machine]]
-
-    @property
-    def experiments(self) -> frozenset[str]:
-        """The experiments behind the names."""
-        return frozenset(e for name in self.names for e in ARTEFACTS[name])
 
     def rows(self, task: str) -> tuple[Benchmark, ...]:
         """Return the rows of Table 7 or 8 whose data are here, other readings included."""

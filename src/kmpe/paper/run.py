@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ from kmpe.datasets import Dataset, DatasetNotFoundError, load
 from kmpe.paper.experiments import plan, plan_tuning, tuned, work
 from kmpe.paper.files import prepare_folder, write
 from kmpe.paper.parts import Done, Part, run_parts
-from kmpe.paper.plan import ARTEFACTS, Plan
-from kmpe.paper.report import csv_files, render
-from kmpe.paper.settings import benchmarks, settings
-from kmpe.paper.summaries import gather, summarise, verdicts
+from kmpe.paper.plan import Plan
+from kmpe.paper.report import ARTEFACTS, Artefact, csv_text, render
+from kmpe.paper.settings import settings
+from kmpe.paper.summaries import Inputs, gather
 
 __all__ = ["Options", "reproduce"]
 
@@ -63,9 +63,9 @@ def reproduce(options: Options) -> dict[str, Any]:
     """Run, write ``report.html``, ``results.json`` and a CSV for each table; return the results."""
     start = time.perf_counter()
     out = prepare_folder(options.out)
-    names = [name for name in ARTEFACTS if not options.names or name in options.names]
-    data, missing = find_data(names, options.data_dir)
-    todo = _plan(options, names, frozenset(data))
+    chosen = [item for item in ARTEFACTS if not options.names or item.name in options.names]
+    data, missing = find_data(chosen, options.data_dir)
+    todo = _plan(options, chosen, frozenset(data))
     if options.tune:
         done = _do(plan_tuning(todo), options, "tuning")
         found = {item.part.key: item.results[0] for item in done}
@@ -74,40 +74,30 @@ def reproduce(options: Options) -> dict[str, Any]:
         done = []
     done = [*done, *_do(plan(todo), options, "running")]
     gathered = gather(done)
-    tables = summarise(todo, gathered, data)
+    inputs = {item.name: item.inputs(todo, gathered, data) for item in chosen}
+    tables = {item.name: item.summary(inputs[item.name]) for item in chosen if item.summary}
     results = {
         "run": _about(options, todo, done, time.perf_counter() - start),
         "data": {name: item.source for name, item in data.items()},
         "missing": missing,
-        "verdicts": verdicts(_on_the_papers_data(tables, data)),
+        "verdicts": _verdicts(chosen, inputs, tables),
         "tables": tables,
     }
-    page = render(todo, results, gathered)
+    page = render(chosen, inputs, results)
     write(out / "results.json", json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    for file, text in csv_files(tables).items():
-        write(out / file, text)
+    for item in chosen:
+        if tables.get(item.name):
+            write(out / f"{item.name}.csv", csv_text(tables[item.name], item.levels))
     write(out / "report.html", page)
     return results
 
 
-def _on_the_papers_data(tables: dict[str, Any], data: dict[str, Dataset]) -> dict[str, Any]:
-    """Leave out the figures made from a stand-in: the paper claims nothing of it."""
-    return {k: v for k, v in tables.items() if "yale" in data or k not in ("fig3", "fig4")}
-
-
 def find_data(
-    names: Sequence[str], data_dir: str | None
+    artefacts: Sequence[Artefact], data_dir: str | None
 ) -> tuple[dict[str, Dataset], dict[str, str]]:
-    """Return the data sets behind tables and figures, and for those not to be had, why."""
-    wanted: list[str] = []
-    if {"table3", "table5", "table7"} & set(names):
-        wanted += [row.data for row in benchmarks("regression")]
-    if {"table4", "table6", "table8"} & set(names):
-        wanted += [row.data for row in benchmarks("classification")]
-    if {"fig2", "fig3", "fig4", "fig5", "fig6", "table10"} & set(names):
-        wanted.append("yale")
-    if {"fig7", "table9"} & set(names):
-        wanted.append("mnist")
+    """Return the data sets of tables and figures, and for each that was not found, why."""
+    names = dict.fromkeys(name for item in ARTEFACTS for name in item.data)
+    wanted = [name for name in names if any(name in item.data for item in artefacts)]
     data, missing = {}, {}
     for name in wanted:
         try:
@@ -117,11 +107,11 @@ def find_data(
     return data, missing
 
 
-def _plan(options: Options, names: Sequence[str], here: frozenset[str]) -> Plan:
+def _plan(options: Options, artefacts: Sequence[Artefact], here: frozenset[str]) -> Plan:
     asked = options.repeats
     repeats = asked or (_QUICK_REPEATS if options.quick else _FULL_REPEATS)
     return Plan(
-        names=names,
+        experiments=frozenset(item.experiment for item in artefacts if item.experiment),
         seed=options.seed,
         repeats=repeats,
         draws=10 * asked if asked else settings()["sinc"]["draws"],
@@ -151,6 +141,17 @@ def _advance(bar: Any, done: Done) -> None:
         # Finished in an earlier run: it says nothing about the speed of this one.
         bar.initial += done.part.cost
     bar.update(done.part.cost)
+
+
+def _verdicts(
+    artefacts: Sequence[Artefact], inputs: Mapping[str, Inputs], tables: Mapping[str, Any]
+) -> dict[str, Any]:
+    found = {
+        item.name: item.claim.verdict(inputs[item.name], tables[item.name])
+        for item in artefacts
+        if item.claim is not None
+    }
+    return {name: verdict for name, verdict in found.items() if verdict is not None}
 
 
 def _about(options: Options, todo: Plan, done: Sequence[Done], wall: float) -> dict[str, Any]:

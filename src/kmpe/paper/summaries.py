@@ -1,6 +1,7 @@
-"""From the results of all repeats to the numbers of the tables, beside the printed ones."""
+"""From the results of all repeats to the numbers of each table, beside the printed ones."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,44 @@ from kmpe.paper.settings import (
     Benchmark,
     Machine,
     benchmarks,
-    printed,
     settings,
 )
 
-__all__ = ["gather", "summarise", "verdicts"]
+__all__ = [
+    "Inputs",
+    "benchmark_scores",
+    "benchmark_settings",
+    "compare",
+    "digit_clusters",
+    "face_clusters",
+    "gather",
+    "reconstruction_errors",
+    "sinc_errors",
+    "sinc_settings",
+    "specifications",
+]
 
-Results = Mapping[str, Mapping[str, Sequence[Any]]]
+
+@dataclass(frozen=True)
+class Inputs:
+    """What one table or figure is made from.
+
+    Parameters
+    ----------
+    todo : Plan
+        The plan of the run.
+    results : mapping
+        The results of its experiment by key, one for each repeat; empty if it has none.
+    printed : mapping
+        The paper's numbers; empty if it prints none.
+    data : mapping
+        The data sets that were found, by name.
+    """
+
+    todo: Plan
+    results: Mapping[str, Sequence[Any]]
+    printed: Mapping[str, Any]
+    data: Mapping[str, Dataset]
 
 
 def gather(done: Sequence[Done]) -> dict[str, dict[str, list[Any]]]:
@@ -33,55 +65,63 @@ def gather(done: Sequence[Done]) -> dict[str, dict[str, list[Any]]]:
     return found
 
 
-def summarise(todo: Plan, results: Results, data: Mapping[str, Dataset]) -> dict[str, Any]:
-    """Return the tables that were asked for, as plain dictionaries."""
-    tables: dict[str, Any] = {}
-    if "table1" in todo.names:
-        tables["table1"] = {
-            noise: _machines(todo.sinc(noise)) for noise in settings()["sinc"]["noise"]
-        }
-    if "table2" in todo.names:
-        tables["table2"] = {
-            noise: _sinc(results["sinc"][noise], printed()["table2"][noise])
-            for noise in settings()["sinc"]["noise"]
-        }
-    for name, task in (("table3", "regression"), ("table4", "classification")):
-        if name in todo.names:
-            tables[name] = {row.key: _specification(row, data) for row in benchmarks(task)}
-    for name, task in (("table5", "regression"), ("table6", "classification")):
-        if name in todo.names:
-            tables[name] = {
-                row.key: _machines(todo.machines.get(row.key, row.machines))
-                for row in benchmarks(task)
-            }
-    for name, task in (("table7", "regression"), ("table8", "classification")):
-        if name in todo.names:
-            tables[name] = {
-                row.key: _scores(results[task][row.key], printed()[name][row.printed])
-                for row in todo.rows(task)
-            }
-    for name, kind in (("fig3", "occlusion"), ("fig4", "dummy")):
-        if name in todo.names:
-            found = results[f"reconstruction {kind}"]
-            tables[name] = {outliers: _errors(draws) for outliers, draws in found.items()}
-    if "table9" in todo.names:
-        ((source, draws),) = results["digits"].items()
-        paper = printed()["table9"] if source == "mnist" else {}
-        scores = _clusters(draws, "ACC", 100)
-        tables["table9"] = {m: _beside(row, paper.get(m)) for m, row in scores.items()}
-    if "table10" in todo.names:
-        ((source, draws),) = results["face clusters"].items()
-        paper = printed()["table10"] if source == "yale" else {}
-        measures = {what: _clusters(draws, what, 1) for what in ("ACC", "NMI")}
-        tables["table10"] = {
-            m: {what: _beside(row[m], paper.get(m, {}).get(what)) for what, row in measures.items()}
-            for m in measures["ACC"]
-        }
-    return tables
+def sinc_settings(inputs: Inputs) -> dict[str, Any]:
+    """Return the settings of each machine by noise."""
+    return {noise: _machines(inputs.todo.sinc(noise)) for noise in settings()["sinc"]["noise"]}
+
+
+def sinc_errors(inputs: Inputs) -> dict[str, Any]:
+    """Return the testing RMSE of each method by noise: mean, range, and the printed draw."""
+    return {
+        noise: _sinc(inputs.results[noise], inputs.printed[noise])
+        for noise in settings()["sinc"]["noise"]
+    }
+
+
+def specifications(task: str, inputs: Inputs) -> dict[str, Any]:
+    """Return the sizes of each data set of a task, as printed and as used."""
+    return {row.key: _specification(row, inputs.data) for row in benchmarks(task)}
+
+
+def benchmark_settings(task: str, inputs: Inputs) -> dict[str, Any]:
+    """Return the settings of each machine by data set of a task."""
+    tuned = inputs.todo.machines
+    return {row.key: _machines(tuned.get(row.key, row.machines)) for row in benchmarks(task)}
+
+
+def benchmark_scores(task: str, inputs: Inputs) -> dict[str, Any]:
+    """Return training and testing scores by data set and method."""
+    return {
+        row.key: _scores(inputs.results[row.key], inputs.printed[row.printed])
+        for row in inputs.todo.rows(task)
+    }
+
+
+def reconstruction_errors(inputs: Inputs) -> dict[str, Any]:
+    """Return mean reconstruction errors by number of outliers."""
+    return {outliers: _errors(draws) for outliers, draws in inputs.results.items()}
+
+
+def digit_clusters(inputs: Inputs) -> dict[str, Any]:
+    """Return ACC in per cent by number of components and method."""
+    ((source, draws),) = inputs.results.items()
+    paper = inputs.printed if source == "mnist" else {}
+    return {m: _beside(row, paper.get(m)) for m, row in _clusters(draws, "ACC", 100).items()}
+
+
+def face_clusters(inputs: Inputs) -> dict[str, Any]:
+    """Return ACC and NMI by number of components and method."""
+    ((source, draws),) = inputs.results.items()
+    paper = inputs.printed if source == "yale" else {}
+    measures = {what: _clusters(draws, what, 1) for what in ("ACC", "NMI")}
+    return {
+        m: {what: _beside(row[m], paper.get(m, {}).get(what)) for what, row in measures.items()}
+        for m in measures["ACC"]
+    }
 
 
 def compare(values: Any, paper: Sequence[float] | None) -> dict[str, float]:
-    """Return mean and standard deviation, and how many of the paper's deviations lie between."""
+    """Return mean, sd, and z: the distance from the printed mean in printed deviations."""
     array = np.asarray(values, dtype=float)
     # One repeat has no standard deviation.
     sd = float(array.std(ddof=1)) if len(array) > 1 else 0.0
@@ -91,34 +131,6 @@ def compare(values: Any, paper: Sequence[float] | None) -> dict[str, float]:
         if paper[1] > 0:
             cell["z"] = (cell["mean"] - paper[0]) / paper[1]
     return cell
-
-
-def verdicts(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the paper's claims come to, one entry for each table that has a claim."""
-    found: dict[str, Any] = {}
-    if "table2" in tables:
-        rows = [
-            {method: row[method] for method in ELM_METHODS} for row in tables["table2"].values()
-        ]
-        found["table2"] = {
-            "inside": all(
-                cell["min"] <= cell["paper"] <= cell["max"] for r in rows for cell in r.values()
-            ),
-            "same_order": all(_order(row, "mean") == _order(row, "paper") for row in rows),
-        }
-    for name in ("table7", "table8"):
-        if name in tables:
-            rows = [row for key, row in tables[name].items() if key in printed()[name]]
-            found[name] = _within(row[method]["test"] for row in rows for method in ELM_METHODS)
-    for name in ("fig3", "fig4"):
-        if name in tables:
-            found[name] = {"lowest": all(_kmpe_lowest(row["all"]) for row in tables[name].values())}
-    if "table9" in tables:
-        found["table9"] = _within(c for row in tables["table9"].values() for c in row.values())
-    if "table10" in tables:
-        rows = [row for measures in tables["table10"].values() for row in measures.values()]
-        found["table10"] = _within(cell for row in rows for cell in row.values())
-    return found
 
 
 def _errors(draws: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -131,15 +143,6 @@ def _errors(draws: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         }
         for average, lines in first.items()
     }
-
-
-def _kmpe_lowest(lines: Mapping[str, Mapping[str, Mapping[str, float]]]) -> bool:
-    """Whether PCA-KMPE has the smallest error of the paper's methods from m = 20 on."""
-    return all(
-        cell["mean"] == min(lines[method][m]["mean"] for method in PCA_METHODS)
-        for m, cell in lines["PCA-KMPE"].items()
-        if int(m) >= 20
-    )
 
 
 def _clusters(draws: Sequence[Any], what: str, factor: float) -> dict[str, dict[str, Any]]:
@@ -195,12 +198,3 @@ def _specification(row: Benchmark, data: Mapping[str, Dataset]) -> dict[str, dic
     if row.classes:
         ours["classes"] = len(np.unique(y))
     return {"paper": paper, "ours": ours}
-
-
-def _within(cells: Any) -> dict[str, int]:
-    z = [abs(cell["z"]) for cell in cells if "z" in cell]
-    return {"within": sum(value <= 2 for value in z), "of": len(z)}
-
-
-def _order(row: Mapping[str, Any], what: str) -> list[str]:
-    return sorted(row, key=lambda method: row[method][what])

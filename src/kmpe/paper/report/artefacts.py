@@ -1,132 +1,248 @@
-"""The body of each table and figure."""
+"""The tables and figures of the paper, one record each."""
 
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from kmpe.paper import faces
+from kmpe.datasets import Dataset
+from kmpe.paper import summaries
 from kmpe.paper.plan import Plan
-from kmpe.paper.report import cells, figures
-from kmpe.paper.settings import DEFAULT, ELM_METHODS, PCA_METHODS, benchmarks, readings, settings
-from kmpe.paper.subspaces import PEERS
+from kmpe.paper.report import bodies, claims
+from kmpe.paper.settings import benchmarks, printed
+from kmpe.paper.summaries import Inputs
 
-__all__ = ["body"]
+__all__ = ["ARTEFACTS", "Artefact"]
 
-
-def body(name: str, todo: Plan, results: Mapping[str, Any], gathered: Mapping[str, Any]) -> str:
-    """Return the HTML of a table or figure, without its heading and notes."""
-    tables = results["tables"]
-    noises = {key: entry["title"] for key, entry in settings()["sinc"]["noise"].items()}
-    match name:
-        case "table1":
-            return cells.machines_table(tables[name], noises, "Noise")
-        case "fig1":
-            draws = {noise: found[0] for noise, found in gathered["curves"].items()}
-            return _figure(figures.curves(draws, noises))
-        case "table2":
-            return cells.sinc_table(tables[name], noises)
-        case "table3" | "table4":
-            columns = ["features", "training", "testing"]
-            if name == "table4":
-                columns.insert(0, "classes")
-            return cells.specification_table(tables[name], _titles(todo), columns)
-        case "table5" | "table6":
-            return cells.machines_table(tables[name], _titles(todo), "Data set")
-        case "table7" | "table8":
-            return _scores(name, todo, tables[name])
-        case "fig3" | "fig4":
-            return _errors(todo, tables[name])
-        case "fig2" | "fig5" | "fig6":
-            ((_, (found,)),) = gathered["face examples"].items()
-            return _stand_in(todo, "yale", "faces") + _faces(name, found)
-        case "fig7":
-            ((_, (found,)),) = gathered["digit examples"].items()
-            svg = figures.montages({"": faces.unpack(found)}, ("inliers", "outliers"))
-            return _stand_in(todo, "mnist", "digits") + _figure(svg)
-        case "table9":
-            table = {f"m = {m}": row for m, row in tables[name].items()}
-            return _stand_in(todo, "mnist", "digits") + _clusters(table, 2)
-        case "table10":
-            table = {
-                f"m = {m}, {what}": row
-                for m, measures in tables[name].items()
-                for what, row in measures.items()
-            }
-            return _stand_in(todo, "yale", "face_clusters") + _clusters(table, 4)
-    raise ValueError(f"{name!r} is no table or figure")
+Table = Mapping[str, Any]
 
 
-def _errors(todo: Plan, found: Mapping[str, Any]) -> str:
-    """Two drawings: the mean over all images as in the paper, and over the inliers."""
-    real = "yale" in todo.here
-    total = 165 if real else 100
-    made = [_stand_in(todo, "yale", "faces")]
-    for average, what in (("all", "over all images, as in the paper"), ("inliers", "over inliers")):
-        panels = {
-            f"({total - int(n)}, {n})": {
-                method: row[average][method] for method in (*PCA_METHODS, *PEERS)
-            }
-            for n, row in found.items()
-        }
-        made.append(f'<p class="caption">Mean {what}</p>')
-        made.append(_figure(figures.errors(panels, "average reconstruction error")))
-    return "".join(made)
+@dataclass(frozen=True)
+class Artefact:
+    """A table or figure of the paper.
+
+    Parameters
+    ----------
+    name : str
+        Its name on the command line, in ``results.json``, ``printed.toml`` and ``notes.toml``.
+    section, title : str
+        Its section of the report, and its heading there.
+    body : callable
+        Writes it as HTML.
+    experiment : str
+        The experiment that it shows; empty if it shows settings or data.
+    data : sequence of str
+        The data sets that it needs.
+    summary : callable or None
+        Makes its numbers; None for a figure that shows the results as they are.
+    levels : sequence of str
+        What the keys of its numbers are, from the outside in: the first columns of its CSV file.
+    claim : Claim or None
+        What the paper says of it.
+    """
+
+    name: str
+    section: str
+    title: str
+    body: Callable[[Inputs, Table], str]
+    experiment: str = ""
+    data: Sequence[str] = ()
+    summary: Callable[[Inputs], Table] | None = None
+    levels: Sequence[str] = ()
+    claim: claims.Claim | None = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a table and not a figure."""
+        return self.name.startswith("table")
+
+    @property
+    def label(self) -> str:
+        """Its name in a sentence: Table 1, Figure 1."""
+        return self.name.replace("table", "Table ").replace("fig", "Figure ")
+
+    def inputs(
+        self,
+        todo: Plan,
+        results: Mapping[str, Mapping[str, Sequence[Any]]],
+        data: Mapping[str, Dataset],
+    ) -> Inputs:
+        """Return what it is made from, out of the results of all experiments."""
+        return Inputs(todo, results.get(self.experiment, {}), printed().get(self.name, {}), data)
 
 
-def _faces(name: str, found: Mapping[str, Any]) -> str:
-    if name == "fig2":
-        svg = figures.montages({"": faces.unpack(found[name])}, ("original", "occluded"))
-        return _figure(svg, "narrow")
-    labels = PCA_METHODS if name == "fig5" else ("training", *PCA_METHODS)
-    panels = {
-        f"({letter}) {kind} noise": faces.unpack(found[f"{name} {kind}"])
-        for letter, kind in zip("ab", faces.KINDS, strict=True)
-    }
-    return _figure(figures.montages(panels, labels))
+_SINC = "Function estimation with synthetic data"
+_BENCHMARKS = "Regression and classification on benchmark data"
+_FACES = "Face reconstruction"
+_CLUSTERING = "Clustering"
 
+_REGRESSION_DATA = tuple(row.data for row in benchmarks("regression"))
+_CLASSIFICATION_DATA = tuple(row.data for row in benchmarks("classification"))
+_SIZES = ("features", "training", "testing")
 
-def _clusters(table: Mapping[str, Any], digits: int) -> str:
-    return cells.stacked_table(table, PCA_METHODS, PEERS[:1], digits)
-
-
-def _stand_in(todo: Plan, data: str, experiment: str) -> str:
-    """Return a warning where the experiment ran on other data than the paper's."""
-    if data in todo.here:
-        return ""
-    title = escape(settings()["stand_in"][experiment]["title"])
-    return (
-        '<p class="note stand-in"><b>Stand-in.</b> The paper\'s data are not here; this is the '
-        f"same experiment on the {title}. No printed number belongs beside it.</p>"
-    )
-
-
-def _scores(name: str, todo: Plan, table: Mapping[str, Any]) -> str:
-    task = "regression" if name == "table7" else "classification"
-    # Sets that are not here keep their line.
-    order = [row.key for row in benchmarks(task)]
-    rows = {key: table.get(key, {}) for key in [*order, *(k for k in table if k not in order)]}
-    made = []
-    for part, title in (("test", "Testing"), ("train", "Training")):
-        made.append(f'<p class="caption">{title}</p>')
-        made.append(
-            cells.scores_table(
-                {key: {m: c[part] for m, c in row.items()} for key, row in rows.items()},
-                _titles(todo),
-                ELM_METHODS,
-                (DEFAULT, "HuberRegressor") if task == "regression" else (DEFAULT,),
-                "Data set",
-                4 if task == "regression" else 2,
-                best="low" if task == "regression" else "high",
-                readings={row.key for row in readings()},
-            )
-        )
-    return "".join(made)
-
-
-def _titles(todo: Plan) -> dict[str, str]:
-    rows = (*benchmarks("regression"), *benchmarks("classification"), *todo.rows("classification"))
-    return {row.key: row.title for row in rows}
-
-
-def _figure(svg: str, kind: str = "") -> str:
-    return f'<figure class="{kind}">{svg}</figure>'
+#: All of them, in the order of the report.
+ARTEFACTS = (
+    Artefact(
+        "table1",
+        _SINC,
+        "Settings of the four machines for the sinc data",
+        bodies.sinc_settings,
+        summary=summaries.sinc_settings,
+        levels=("noise", "method"),
+    ),
+    Artefact(
+        "fig1",
+        _SINC,
+        "Estimates of the sinc function",
+        bodies.curves,
+        experiment="curves",
+    ),
+    Artefact(
+        "table2",
+        _SINC,
+        "Testing RMSE on the sinc data",
+        bodies.sinc_errors,
+        experiment="sinc",
+        summary=summaries.sinc_errors,
+        levels=("noise", "method"),
+        claim=claims.PrintedDraw("sinc"),
+    ),
+    Artefact(
+        "table3",
+        _BENCHMARKS,
+        "The regression data",
+        partial(bodies.specifications, _SIZES),
+        data=_REGRESSION_DATA,
+        summary=partial(summaries.specifications, "regression"),
+        levels=("data", "source"),
+    ),
+    Artefact(
+        "table4",
+        _BENCHMARKS,
+        "The classification data",
+        partial(bodies.specifications, ("classes", *_SIZES)),
+        data=_CLASSIFICATION_DATA,
+        summary=partial(summaries.specifications, "classification"),
+        levels=("data", "source"),
+    ),
+    Artefact(
+        "table5",
+        _BENCHMARKS,
+        "Settings for regression",
+        bodies.benchmark_settings,
+        data=_REGRESSION_DATA,
+        summary=partial(summaries.benchmark_settings, "regression"),
+        levels=("data", "method"),
+    ),
+    Artefact(
+        "table6",
+        _BENCHMARKS,
+        "Settings for classification",
+        bodies.benchmark_settings,
+        data=_CLASSIFICATION_DATA,
+        summary=partial(summaries.benchmark_settings, "classification"),
+        levels=("data", "method"),
+    ),
+    Artefact(
+        "table7",
+        _BENCHMARKS,
+        "Regression: RMSE of training and testing",
+        partial(bodies.benchmark_scores, "regression"),
+        experiment="regression",
+        data=_REGRESSION_DATA,
+        summary=partial(summaries.benchmark_scores, "regression"),
+        levels=("data", "method", "part"),
+        claim=claims.PrintedCells(
+            "regression", claims.testing_scores, share=26 / 28, digits=4, noun="testing cells"
+        ),
+    ),
+    Artefact(
+        "table8",
+        _BENCHMARKS,
+        "Classification: accuracy of training and testing, in per cent",
+        partial(bodies.benchmark_scores, "classification"),
+        experiment="classification",
+        data=_CLASSIFICATION_DATA,
+        summary=partial(summaries.benchmark_scores, "classification"),
+        levels=("data", "method", "part"),
+        claim=claims.PrintedCells(
+            "classification", claims.testing_scores, share=24 / 32, digits=2, noun="testing cells"
+        ),
+    ),
+    Artefact(
+        "fig2",
+        _FACES,
+        "Original images and occluded ones",
+        bodies.occluded_faces,
+        experiment="face examples",
+        data=("yale",),
+    ),
+    Artefact(
+        "fig3",
+        _FACES,
+        "Average reconstruction error under occlusion",
+        bodies.reconstruction_errors,
+        experiment="reconstruction occlusion",
+        data=("yale",),
+        summary=summaries.reconstruction_errors,
+        levels=("outliers", "images", "method", "m"),
+        claim=claims.SmallestError("occlusion"),
+    ),
+    Artefact(
+        "fig4",
+        _FACES,
+        "Average reconstruction error under dummy images",
+        bodies.reconstruction_errors,
+        experiment="reconstruction dummy",
+        data=("yale",),
+        summary=summaries.reconstruction_errors,
+        levels=("outliers", "images", "method", "m"),
+        claim=claims.SmallestError("dummy images"),
+    ),
+    Artefact(
+        "fig5",
+        _FACES,
+        "Eigenfaces, m = 10",
+        bodies.eigenfaces,
+        experiment="face examples",
+        data=("yale",),
+    ),
+    Artefact(
+        "fig6",
+        _FACES,
+        "Reconstructed faces, m = 50",
+        bodies.reconstructed_faces,
+        experiment="face examples",
+        data=("yale",),
+    ),
+    Artefact(
+        "fig7",
+        _CLUSTERING,
+        "Digits for clustering",
+        bodies.digit_examples,
+        experiment="digit examples",
+        data=("mnist",),
+    ),
+    Artefact(
+        "table9",
+        _CLUSTERING,
+        "Accuracy of K-means on digits 3, 8 and 9, in per cent",
+        bodies.digit_clusters,
+        experiment="digits",
+        data=("mnist",),
+        summary=summaries.digit_clusters,
+        levels=("m", "method"),
+        claim=claims.PrintedCells("digits", claims.scores_by_components, share=1, digits=2),
+    ),
+    Artefact(
+        "table10",
+        _CLUSTERING,
+        "Accuracy and normalised mutual information of K-means on faces",
+        bodies.face_clusters,
+        experiment="face clusters",
+        data=("yale",),
+        summary=summaries.face_clusters,
+        levels=("m", "measure", "method"),
+        claim=claims.PrintedCells("faces", claims.measures_by_components, share=1, digits=4),
+    ),
+)

@@ -1,35 +1,15 @@
-"""Every table as a CSV file with one line for each cell."""
+"""A table as CSV, one line for each cell."""
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["csv_files"]
-
-# What the levels of a table's dictionary are.
-_LEVELS = {
-    "table1": ("noise", "method"),
-    "table2": ("noise", "method"),
-    "table3": ("data", "source"),
-    "table4": ("data", "source"),
-    "table5": ("data", "method"),
-    "table6": ("data", "method"),
-    "table7": ("data", "method", "part"),
-    "table8": ("data", "method", "part"),
-    "table9": ("m", "method"),
-    "table10": ("m", "measure", "method"),
-    "fig3": ("outliers", "images", "method", "m"),
-    "fig4": ("outliers", "images", "method", "m"),
-}
+__all__ = ["csv_text"]
 
 
-def csv_files(tables: Mapping[str, Any]) -> dict[str, str]:
-    """Return the text of each file by its name."""
-    return {f"{name}.csv": _csv(table, _LEVELS[name]) for name, table in tables.items() if table}
-
-
-def _csv(table: Mapping[str, Any], levels: tuple[str, ...]) -> str:
+def csv_text(table: Mapping[str, Any], levels: Sequence[str]) -> str:
+    """Return a table as CSV, ``levels`` naming the keys of its dictionary from the outside in."""
     cells = list(_cells(table, len(levels)))
     fields = list(dict.fromkeys(field for _, cell in cells for field in cell))
     text = io.StringIO()

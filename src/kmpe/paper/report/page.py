@@ -1,44 +1,40 @@
-"""The page: every table and figure in the paper's order, with what must be said about it."""
+"""The page: each table and figure with its notes, under the headings of their sections."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from html import escape
 from importlib import resources
+from itertools import groupby
 from string import Template
 from typing import Any
 
-from kmpe.paper.plan import Plan
-from kmpe.paper.report import artefacts
-from kmpe.paper.report.verdicts import misses, verdict_cards
-from kmpe.paper.settings import benchmarks
+from kmpe.paper.report.artefacts import Artefact
+from kmpe.paper.report.bodies import titles
+from kmpe.paper.summaries import Inputs
 
 __all__ = ["render"]
 
-_PARTS = {
-    "Function estimation with synthetic data": ("table1", "fig1", "table2"),
-    "Regression and classification on benchmark data": tuple(f"table{i}" for i in range(3, 9)),
-    "Face reconstruction": ("fig2", "fig3", "fig4", "fig5", "fig6"),
-    "Clustering": ("fig7", "table9", "table10"),
-}
 
-
-def render(todo: Plan, results: Mapping[str, Any], gathered: Mapping[str, Any]) -> str:
+def render(
+    artefacts: Sequence[Artefact], inputs: Mapping[str, Inputs], results: Mapping[str, Any]
+) -> str:
     """Return the whole page."""
     body = []
-    for title, names in _PARTS.items():
-        made = [_artefact(name, todo, results, gathered) for name in names if name in todo.names]
-        if made:
-            body += [f"<h2>{escape(title)}</h2>", *made]
+    for section, found in groupby(artefacts, key=lambda artefact: artefact.section):
+        body.append(f"<h2>{escape(section)}</h2>")
+        for artefact in found:
+            table = results["tables"].get(artefact.name, {})
+            body.append(_artefact(artefact, inputs[artefact.name], table))
     body += [_data(results), _run(results["run"])]
     page = Template(resources.files(__package__).joinpath("page.html").read_text("utf-8"))
     return page.substitute(
         lead=_lead(results["run"]),
-        verdicts="".join(
-            f'<li class="{"yes" if good else "no"}"><b>{escape(what)}</b>{escape(found)}</li>'
-            for what, found, good in verdict_cards(results["verdicts"])
-        ),
-        contents="".join(f'<a href="#{name}">{_label(name)}</a>' for name in todo.names)
+        verdicts="".join(_cards(artefacts, results["verdicts"])),
+        contents="".join(
+            f'<a href="#{artefact.name}">{artefact.label}</a>'
+            for artefact in sorted(artefacts, key=lambda artefact: not artefact.is_table)
+        )
         + '<a href="#data">Data</a><a href="#run">This run</a>',
         body="\n".join(body),
         footer="Written by <code>kmpe reproduce</code>. All numbers are in "
@@ -46,27 +42,40 @@ def render(todo: Plan, results: Mapping[str, Any], gathered: Mapping[str, Any]) 
     )
 
 
-def _artefact(
-    name: str, todo: Plan, results: Mapping[str, Any], gathered: Mapping[str, Any]
-) -> str:
-    notes = _notes()[name]
-    body = artefacts.body(name, todo, results, gathered)
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in notes.get("text", ()))
-    said += _misses(name, todo, results["tables"])
+def _cards(artefacts: Sequence[Artefact], verdicts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each claim with what was found."""
+    for artefact in artefacts:
+        if artefact.claim is None or artefact.name not in verdicts:
+            continue
+        said = artefact.claim.sentence(verdicts[artefact.name])
+        if said is not None:
+            found, holds = said
+            yield (
+                f'<li class="{"yes" if holds else "no"}">'
+                f"<b>{escape(f'{artefact.label}: {artefact.claim.topic}')}</b>"
+                f"{escape(found)}</li>"
+            )
+
+
+def _artefact(artefact: Artefact, inputs: Inputs, table: Mapping[str, Any]) -> str:
+    notes = _notes()[artefact.name]
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in notes["text"])
+    if artefact.claim is not None:
+        found = artefact.claim.misses(inputs, table, titles(inputs.todo))
+        said += _misses(found, notes.get("miss", {}))
     return (
-        f'<section class="artefact" id="{name}"><h3><span class="number">{_label(name)}</span>'
-        f"{escape(notes['title'])}</h3>{body}{said}</section>"
+        f'<section class="artefact" id="{artefact.name}"><h3><span class="number">'
+        f"{artefact.label}</span>{escape(artefact.title)}</h3>"
+        f"{artefact.body(inputs, table)}{said}</section>"
     )
 
 
-def _misses(name: str, todo: Plan, tables: Mapping[str, Any]) -> str:
-    found = misses(name, tables, _titles(todo))
+def _misses(found: Mapping[str, Sequence[str]], reasons: Mapping[str, str]) -> str:
     if not found:
         return ""
-    known = _notes()[name].get("miss", {})
     lines = []
     for key, cells in found.items():
-        why = known.get(key, "We know of no reason in the paper's text.")
+        why = reasons.get(key, "We know of no reason in the paper's text.")
         lines.append(f"<li><b>{escape('; '.join(cells))}.</b> {escape(why)}</li>")
     return (
         '<div class="note"><p>Cells beyond two of the paper\'s standard deviations:</p>'
@@ -114,17 +123,6 @@ def _lead(run: Mapping[str, Any]) -> str:
         f"behind each mean ± standard deviation, parameters {chosen}. Each printed number stands "
         "beside ours."
     )
-
-
-def _label(name: str) -> str:
-    return name.replace("table", "Table ").replace("fig", "Figure ")
-
-
-def _titles(todo: Plan) -> dict[str, str]:
-    rows = (*benchmarks("regression"), *todo.rows("classification"))
-    return {row.key: row.title for row in rows} | {
-        row.key: row.title for row in benchmarks("classification")
-    }
 
 
 @cache
