@@ -15,6 +15,7 @@ import pytest
 from kmpe import cli
 from kmpe.datasets import load
 from kmpe.paper import run
+from kmpe.paper.report import ARTEFACTS
 
 
 @pytest.fixture
@@ -80,13 +81,30 @@ def test_wrong_arguments_end_with_code_2(
     assert "kmpe" in capsys.readouterr().err
 
 
-def test_a_missing_extra_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delitem(sys.modules, "kmpe.paper.run")
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    assert cli.main(["reproduce", "table1"]) == 2
-    assert "tqdm is missing: pip install 'kmpe[paper]'" in capsys.readouterr().err
+@pytest.mark.parametrize("extra", ["tqdm", "matplotlib"])
+def test_a_missing_extra_is_named(extra: str) -> None:
+    code = f"import sys; sys.modules[{extra!r}] = None; from kmpe.cli import main; sys.exit(main())"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "reproduce", "table1"], capture_output=True, text=True
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == f"kmpe: {extra} is missing: pip install 'kmpe[paper]'\n"
+
+
+def test_help_imports_nothing_heavy_and_names_the_first_and_last_of_the_list() -> None:
+    code = """
+import sys
+from kmpe.cli import main
+try:
+    main(["reproduce", "--help"])
+finally:
+    assert not {"numpy", "sklearn", "matplotlib"} & set(sys.modules)
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    tables = [item.name for item in ARTEFACTS if item.is_table]
+    figures = [item.name for item in ARTEFACTS if not item.is_table]
+    names = f"{tables[0]} to {tables[-1]}, {figures[0]} to {figures[-1]}"
+    assert names in " ".join(told.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,11 @@ from pathlib import Path
 
 __all__ = ["main"]
 
-_TABLES = [f"table{i}" for i in range(1, 11)]
-_FIGURES = [f"fig{i}" for i in range(1, 8)]
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0, or 2 after an error, or 130 when stopped."""
-    arguments = _parser().parse_args(argv)
     try:
+        arguments = _parser().parse_args(argv)
         from kmpe.datasets import DatasetError
         from kmpe.paper.files import OutputError
         from kmpe.paper.run import Options, reproduce
@@ -86,9 +83,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _name(text: str) -> str:
-    if text not in _TABLES + _FIGURES:
+    # Imported here, and not for --help: it needs scikit-learn and matplotlib.
+    from kmpe.paper.report import ARTEFACTS
+
+    tables = [artefact.name for artefact in ARTEFACTS if artefact.is_table]
+    figures = [artefact.name for artefact in ARTEFACTS if not artefact.is_table]
+    if text not in tables + figures:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is none of {_TABLES[0]} to {_TABLES[-1]}, {_FIGURES[0]} to {_FIGURES[-1]}"
+            f"{text!r} is none of {tables[0]} to {tables[-1]}, {figures[0]} to {figures[-1]}"
         )
     return text
 
