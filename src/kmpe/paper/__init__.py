@@ -1,1 +1,1 @@
-"""The paper's experimental section, on what a user of the package can import."""
+"""The experiments of the paper, run with the public interface of the package."""

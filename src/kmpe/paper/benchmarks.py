@@ -18,8 +18,8 @@ __all__ = ["build", "draw", "prepare", "split"]
 def prepare(row: Benchmark, data: Dataset) -> tuple[Any, Any]:
     """Return the inputs and targets as the paper uses them.
 
-    Regression: every column, the target included, brought to [0, 1]. Classification: the
-    inputs are, unless the row says otherwise.
+    Regression: every column, including the target, is scaled to [0, 1]. Classification: the
+    inputs are scaled, unless the row says otherwise.
     """
     X = np.column_stack([data.X, *(data.aside[name] for name in row.add)])
     keep = np.ones(len(X), dtype=bool)
@@ -32,9 +32,9 @@ def prepare(row: Benchmark, data: Dataset) -> tuple[Any, Any]:
 
 
 def split(row: Benchmark, n: int, seed: int, repeat: int) -> tuple[Any, Any]:
-    """Return the row numbers of a random training and testing part.
+    """Return the row numbers of a random training set and testing set.
 
-    Wdbc has fewer rows than the paper says: what is left after training is the testing part.
+    Wdbc has fewer rows than the paper says: its testing set is what the training set leaves.
     """
     rng = np.random.RandomState(seed_of(seed, row.data, repeat, "split"))
     order = rng.permutation(n)
@@ -52,12 +52,12 @@ def build(row: Benchmark, machine: Machine, random_state: int) -> BaseEstimator:
 def draw(row: Benchmark, X: Any, y: Any, seed: int, repeat: int) -> dict[str, list[float]]:
     """Return the training and testing score of each method on one random split."""
     train, test = split(row, len(X), seed, repeat)
-    # One hidden layer per repeat for all methods that have the same number of nodes.
+    # Methods with the same number of nodes share one hidden layer in each repeat.
     layer = seed_of(seed, row.data, repeat, "hidden layer")
     models = {method: build(row, machine, layer) for method, machine in row.machines.items()}
-    size = row.machines["ELM-KMPE"]
-    own = ELMRegressor if row.task == "regression" else ELMClassifier
-    models[DEFAULT] = own(n_hidden=size.L, alpha=size.alpha, random_state=layer)
+    kmpe = row.machines["ELM-KMPE"]
+    estimator = ELMRegressor if row.task == "regression" else ELMClassifier
+    models[DEFAULT] = estimator(n_hidden=kmpe.L, alpha=kmpe.alpha, random_state=layer)
     if row.task == "regression":
         models["HuberRegressor"] = HuberRegressor(alpha=0.0, max_iter=1000)
     scores = {}
@@ -68,7 +68,7 @@ def draw(row: Benchmark, X: Any, y: Any, seed: int, repeat: int) -> dict[str, li
 
 
 def _score(row: Benchmark, true: Any, predicted: Any) -> float:
-    """RMSE (32), or ACC (33) in per cent with the Kuhn-Munkres renaming of the labels."""
+    """RMSE (32), or ACC (33) in per cent after Kuhn-Munkres matching of the labels."""
     if row.task == "regression":
         return float(root_mean_squared_error(true, predicted))
     return 100 * clustering_accuracy(true, predicted)

@@ -20,7 +20,7 @@ __all__ = ["plan", "work"]
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows to learn a subspace from, and the noise-free ones to cluster in it."""
+    """Rows to learn a subspace from, and the inliers to cluster in it."""
 
     train: Any
     inliers: Any
@@ -29,7 +29,7 @@ class Sample:
 
 
 def plan(todo: Plan) -> list[Part]:
-    """Return the parts behind Tables 9 and 10 and Figure 7."""
+    """Return the parts for Tables 9 and 10 and Figure 7."""
     parts: list[Part] = []
     digits, faces = "mnist" in todo.here, "yale" in todo.here
     if "digits" in todo.experiments:
@@ -49,7 +49,7 @@ def plan(todo: Plan) -> list[Part]:
 
 
 def work(part: Part, payload: dict[str, Any], data_dir: str | None) -> list[Any]:
-    """Do a part."""
+    """Run a part."""
     source = payload["source"]
     repeats = range(part.first, part.last)
     if part.experiment == "face clusters":
@@ -65,8 +65,8 @@ def _scores(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Return ACC (33) and NMI (36) by m and method.
 
-    K-means starts once, from rows drawn at random. The paper does not say how it starts: of this,
-    k-means++ once and k-means++ ten times, tried on ten draws, this agreed best with Table 10.
+    K-means starts once, from rows drawn at random. The paper does not say how it starts. On ten
+    draws this start agreed better with Table 10 than k-means++ run once or ten times.
     """
     found: dict[str, dict[str, dict[str, float]]] = {}
     state = seed_of(seed, "k-means", repeat)
@@ -88,11 +88,11 @@ def _digits(
 ) -> tuple[Sample, list[int]]:
     """Draw 300 of the digits 3, 8, 9 and 60 others, each of unit norm."""
     digits = settings()["digits"]
-    inside, outside = _draw_digits(labels, seed, repeat)
+    inliers, outliers = _draw_digits(labels, seed, repeat)
     X = images.reshape(len(images), -1)
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
-    train = X[np.concatenate([inside, outside])]
-    sample = Sample(train, X[inside], labels[inside], len(digits["inliers"]))
+    train = X[np.concatenate([inliers, outliers])]
+    sample = Sample(train, X[inliers], labels[inliers], len(digits["inliers"]))
     stand_in = settings()["stand_in"]["digits"]
     return sample, (digits if source == "mnist" else stand_in)["components"]
 
@@ -103,7 +103,7 @@ def _faces(source: str, data_dir: str | None, seed: int, repeat: int) -> tuple[S
         entry, data = settings()["face_clusters"], load("yale", data_dir=data_dir, download=False)
         X, labels = data.X, data.y
     else:
-        # The stand-in has no names of people: its two classes are faces and other patches.
+        # The stand-in does not say who is shown: its two classes are faces and other patches.
         from skimage.data import lfw_subset
 
         entry = settings()["stand_in"]["face_clusters"]
@@ -118,10 +118,10 @@ def _faces(source: str, data_dir: str | None, seed: int, repeat: int) -> tuple[S
 def _draw_digits(labels: Any, seed: int, repeat: int) -> tuple[Any, Any]:
     digits = settings()["digits"]
     rng = np.random.RandomState(seed_of(seed, "digits", repeat))
-    inside = np.isin(labels, digits["inliers"])
+    inlying = np.isin(labels, digits["inliers"])
     return (
-        rng.choice(np.flatnonzero(inside), digits["n_inliers"], replace=False),
-        rng.choice(np.flatnonzero(~inside), digits["n_outliers"], replace=False),
+        rng.choice(np.flatnonzero(inlying), digits["n_inliers"], replace=False),
+        rng.choice(np.flatnonzero(~inlying), digits["n_outliers"], replace=False),
     )
 
 
@@ -137,5 +137,5 @@ def _load_digits(source: str, data_dir: str | None) -> tuple[Any, Any]:
 
 def _examples(images: Any, labels: Any, seed: int) -> dict[str, Any]:
     """Return the pictures of Figure 7: inliers above, outliers below."""
-    inside, outside = _draw_digits(labels, seed, 0)
-    return pack(np.stack([images[inside[:12]], images[outside[:12]]]))
+    inliers, outliers = _draw_digits(labels, seed, 0)
+    return pack(np.stack([images[inliers[:12]], images[outliers[:12]]]))

@@ -1,4 +1,4 @@
-"""The experiments cut into parts, and the work of a part."""
+"""The experiments split into parts, and how a part is run."""
 
 import json
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def plan(todo: Plan) -> list[Part]:
 
 
 def plan_tuning(todo: Plan) -> list[Part]:
-    """Return the parts that choose the parameters, to be done before the others."""
+    """Return the parts that choose the parameters, to be run before the others."""
     parts = []
     if "sinc" in todo.experiments or "curves" in todo.experiments:
         for noise in settings()["sinc"]["noise"]:
@@ -55,7 +55,7 @@ def tuned(results: Mapping[str, Any]) -> dict[str, dict[str, Machine]]:
 
 
 def work(part: Part, data_dir: str | None) -> list[Any]:
-    """Do a part: return one result for each of its repeats."""
+    """Run a part and return one result for each of its repeats."""
     payload = json.loads(part.payload)
     repeats = range(part.first, part.last)
     match part.experiment:

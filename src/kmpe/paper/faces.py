@@ -1,4 +1,4 @@
-"""Section V.C: reconstruction of faces some of which are spoilt (Figures 2 to 6)."""
+"""Section V.C: reconstruction of contaminated face images (Figures 2 to 6)."""
 
 import base64
 from typing import Any
@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 KINDS = ("occlusion", "dummy")
-#: Keys of the images that "face examples" makes; they stand in part files.
+#: Keys of the images that "face examples" makes; written to part files.
 OCCLUDED, EIGENFACES, RECONSTRUCTED = "fig2", "fig5", "fig6"
 
 
 def plan(todo: Plan) -> list[Part]:
-    """Return the parts behind Figures 2 to 6."""
+    """Return the parts for Figures 2 to 6."""
     parts: list[Part] = []
     real = "yale" in todo.here
     source = "yale" if real else "lfw"
@@ -49,7 +49,7 @@ def plan(todo: Plan) -> list[Part]:
 
 
 def work(part: Part, payload: dict[str, Any], data_dir: str | None) -> list[Any]:
-    """Do a part."""
+    """Run a part."""
     images = load_faces(payload["source"], data_dir)
     if part.experiment == "face examples":
         return [_examples(images, payload["outliers"], part.seed)]
@@ -66,7 +66,7 @@ def load_faces(source: str, data_dir: str | None) -> Any:
         return data.X.reshape(-1, *data.image_shape)
     from skimage.data import lfw_subset
 
-    return 255 * lfw_subset()[:100]  # type: ignore[no-untyped-call]  # the rest are no faces
+    return 255 * lfw_subset()[:100]  # type: ignore[no-untyped-call]  # the others are not faces
 
 
 def _errors(
@@ -74,8 +74,8 @@ def _errors(
 ) -> dict[str, dict[str, dict[str, float]]]:
     """Return the error (35) over all images and over the inliers, by method and by m."""
     state = seed_of(seed, kind, outliers, repeat)
-    spoilt, mask = contaminate_images(images, outliers, kind=kind, random_state=state)
-    X, original = (array.reshape(len(images), -1) for array in (spoilt, images))
+    contaminated, mask = contaminate_images(images, outliers, kind=kind, random_state=state)
+    X, original = (array.reshape(len(images), -1) for array in (contaminated, images))
     found: dict[str, dict[str, dict[str, float]]] = {"all": {}, "inliers": {}}
     for method, models in fit_methods(X, settings()["faces"]["components"], state).items():
         for average, rows in (("all", None), ("inliers", ~mask)):
@@ -91,13 +91,13 @@ def _examples(images: Any, outliers: int, seed: int) -> dict[str, Any]:
     faces = settings()["faces"]
     found: dict[str, Any] = {}
     for kind in KINDS:
-        spoilt, mask = contaminate_images(
+        contaminated, mask = contaminate_images(
             images, outliers, kind=kind, random_state=seed_of(seed, kind, outliers, 0)
         )
-        X = spoilt.reshape(len(spoilt), -1)
+        X = contaminated.reshape(len(contaminated), -1)
         bad, good = np.flatnonzero(mask), np.flatnonzero(~mask)
         if kind == "occlusion":
-            found[OCCLUDED] = pack(np.stack([images[bad[:8]], spoilt[bad[:8]]]))
+            found[OCCLUDED] = pack(np.stack([images[bad[:8]], contaminated[bad[:8]]]))
         models = fit_methods(X, (faces["eigenfaces"], faces["reconstruction"]), seed)
         eigenfaces = [
             [_grey(face) for face in models[method][faces["eigenfaces"]].components_]
@@ -114,17 +114,17 @@ def _examples(images: Any, outliers: int, seed: int) -> dict[str, Any]:
 
 
 def _grey(face: Any) -> Any:
-    """Stretch an eigenface over all greys."""
+    """Scale an eigenface to the grey levels 0 to 255."""
     return 255 * (face - face.min()) / (face.max() - face.min())
 
 
 def pack(images: Any) -> dict[str, Any]:
-    """Return images as a JSON value."""
+    """Return images as a value that JSON can hold."""
     pixels = np.clip(np.rint(images), 0, 255).astype(np.uint8)
     return {"shape": pixels.shape, "pixels": base64.b64encode(pixels.tobytes()).decode()}
 
 
 def unpack(packed: dict[str, Any]) -> Any:
-    """Return the images of a JSON value."""
+    """Return the images that ``pack`` was given, rounded to grey levels."""
     pixels = np.frombuffer(base64.b64decode(packed["pixels"]), dtype=np.uint8)
     return pixels.reshape(packed["shape"])

@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import os
 import tempfile
@@ -12,7 +12,7 @@ class OutputError(OSError):
 
 
 def prepare_folder(folder: Path) -> Path:
-    """Make the folder, and make sure that files can be written there."""
+    """Create the folder, and check that files can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -25,7 +25,7 @@ def prepare_folder(folder: Path) -> Path:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file under another name and then rename it, so that no reader sees half of it."""
+    """Write a file under another name, then rename it: no reader sees an incomplete file."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         unfinished.write_text(text, encoding="utf-8")

@@ -1,8 +1,8 @@
-"""The work of a run, cut into parts that are done once and kept.
+"""The parts of a run: each is computed once and kept in a file.
 
-A part is a few repeats of one experiment. Its name is a checksum of all that decides its
-result, so that a run that was stopped takes up every part that was finished, and nothing is
-taken up that another seed, setting or version made.
+A part is a few repeats of one experiment. The name of its file contains a checksum of everything
+that its result depends on. A run that was stopped therefore reuses the parts that it finished, and
+never one that was made with another seed, setting or version.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class Part:
     payload : str
         Its settings as JSON.
     cost : float
-        Seconds that it takes, roughly; for the progress bar only.
+        Approximate seconds, for the progress bar only.
     """
 
     experiment: str
@@ -54,7 +54,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The name of its file: readable first, then the checksum of all that it depends on."""
+        """The name of its file: experiment, row and first repeat, then the checksum."""
         inputs = (self.experiment, self.key, self.first, self.last, self.seed, self.payload)
         digest = hashlib.sha256(json.dumps([_versions(), inputs]).encode()).hexdigest()[:16]
         return f"{self.experiment}-{self.key}-{self.first}-{digest}.json"
@@ -82,7 +82,7 @@ def run_parts(
     jobs: int,
     progress: Callable[[Done], None],
 ) -> list[Done]:
-    """Do all parts that are not done yet, in ``jobs`` processes, and return all, in order."""
+    """Run the parts that have no file yet, in ``jobs`` processes; return all of them, in order."""
     prepare_folder(folder)
     done = {part: kept for part in parts if (kept := _kept(part, folder)) is not None}
     for part in done.values():
@@ -102,22 +102,22 @@ def _kept(part: Part, folder: Path) -> Done | None:
         content = json.loads((folder / part.name).read_text("utf-8"))
         return Done(part, content["results"], content["seconds"], kept=True)
     except (OSError, ValueError, KeyError):
-        return None  # not there, or not readable: it is simply done again
+        return None  # missing or unreadable: the part is run again
 
 
 def _in_processes(
     parts: Iterable[Part], work: Work, data_dir: str | None, jobs: int
 ) -> Iterable[Done]:
-    """Yield parts as they are finished.
+    """Run parts and yield each when it is finished.
 
-    Every part is computed in a process with one BLAS thread, also when there is one job: sums
-    are then rounded in the same way for any number of jobs.
+    Every part runs in a process with one BLAS thread, even if there is only one job: rounding then
+    does not depend on the number of jobs.
     """
     threads = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     before = {name: os.environ.get(name) for name in threads}
     os.environ.update(dict.fromkeys(threads, "1"))
     pool = ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_die_with_the_parent
+        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_the_parent
     )
     try:
         waiting: set[Future[Done]] = {pool.submit(_do, part, work, data_dir) for part in parts}
@@ -137,14 +137,14 @@ def _in_processes(
 def _do(part: Part, work: Work, data_dir: str | None) -> Done:
     start = time.process_time()
     with warnings.catch_warnings():
-        # A fit that stops at max_iter is a result here; the report says how the fits are made.
+        # A fit that stops at max_iter counts as a result here, so its warning is not shown.
         warnings.simplefilter("ignore")
         results = work(part, data_dir)
     return Done(part, results, time.process_time() - start, kept=False)
 
 
-def _die_with_the_parent() -> None:
-    """End this process when the one that started it is gone, however it went."""
+def _end_with_the_parent() -> None:
+    """End this process when its parent has ended, even if it was killed."""
     threading.Thread(target=_wait_for_the_parent, daemon=True).start()
 
 
@@ -157,15 +157,15 @@ def _wait_for_the_parent() -> None:
 
 @cache
 def _versions() -> list[str]:
-    """Return what results depend on beside inputs: our own code, and the numerical packages.
+    """Return what results depend on besides their inputs: our code and the numerical packages.
 
-    How results are shown is no part of it.
+    Code that only presents results does not count.
     """
     digest = hashlib.sha256()
     source = Path(kmpe.__file__).parent
     for path in sorted(source.rglob("*.py")):
-        shown = path.is_relative_to(source / "paper" / "report") or path.name == "cli.py"
-        if not shown:
+        presents = path.is_relative_to(source / "paper" / "report") or path.name == "cli.py"
+        if not presents:
             digest.update(path.read_bytes())
     packages = ("numpy", "scipy", "scikit-learn")
     return [digest.hexdigest(), *(importlib.metadata.version(package) for package in packages)]

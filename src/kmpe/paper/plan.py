@@ -22,7 +22,7 @@ class Plan:
     seed, repeats : int
         Seed, and the number of repeats behind each "mean ± standard deviation".
     draws, face_draws, cluster_draws : int
-        Draws of the sinc data, of spoilt faces for each curve of Figures 3 and 4, and of data
+        Draws of the sinc data, of contaminated faces for each curve of Figures 3 and 4, and of data
         to cluster.
     here : set of str
         The data sets that were found.
@@ -40,7 +40,7 @@ class Plan:
     machines: Mapping[str, Mapping[str, Machine]]
 
     def rows(self, task: str) -> tuple[Benchmark, ...]:
-        """Return the rows of Table 7 or 8 whose data are here, other readings included."""
+        """Return the rows of Table 7 or 8 whose data were found, other readings included."""
         rows = benchmarks(task)
         if task == "classification" and not self.machines:
             rows += readings()
@@ -57,7 +57,7 @@ class Plan:
 def chunks(
     todo: Plan, experiment: str, key: str, repeats: int, size: int, payload: str, seconds: float
 ) -> list[Part]:
-    """Return the parts of an experiment, ``size`` repeats each of ``seconds``."""
+    """Split an experiment into parts of ``size`` repeats; a repeat takes about ``seconds``."""
     return [
         Part(experiment, key, first, min(first + size, repeats), todo.seed, payload, seconds * size)
         for first in range(0, repeats, size)
@@ -65,5 +65,5 @@ def chunks(
 
 
 def payload_of(content: Any) -> str:
-    """Return settings in the one form that parts are named by."""
+    """Return settings as JSON with sorted keys: the names of parts depend on this text."""
     return json.dumps(content, sort_keys=True)

@@ -1,4 +1,4 @@
-"""The whole of a run: find the data, do the parts, write tables, results and report."""
+"""A whole run: find the data, run the parts, write tables, results and report."""
 
 import importlib.metadata
 import json
@@ -138,7 +138,7 @@ def _do(parts: Sequence[Part], options: Options, title: str) -> list[Done]:
 
 def _advance(bar: Any, done: Done) -> None:
     if done.kept and not bar.disable:
-        # Finished in an earlier run: it says nothing about the speed of this one.
+        # Finished in an earlier run: not counted in the estimate of the time left.
         bar.initial += done.part.cost
     bar.update(done.part.cost)
 

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 ELM_METHODS = ("ELM", "RELM", "ELM-RCC", "ELM-KMPE")
-#: The package's own loss, as it is by default, on the hidden layer of ELM-KMPE.
+#: The default loss of the package, on the hidden layer of ELM-KMPE.
 DEFAULT = "default loss"
 PCA_METHODS = ("PCA", "R1-PCA", "PCA-L1", "HQ-PCA", "PCA-GM", "PCA-KMPE")
 
@@ -46,13 +46,13 @@ class Machine:
 
     @property
     def loss(self) -> Loss:
-        """The loss that makes it the paper's method."""
+        """The loss of the paper's method."""
         if self.sigma is None:
             return Squared()
         return Correntropy(self.sigma) if self.p is None else KMPE(self.p, self.sigma)
 
     def entry(self) -> dict[str, float]:
-        """Return it in the words of the settings file."""
+        """Return it under the names of the settings file."""
         entry: dict[str, float] = {"L": self.L}
         if self.alpha:
             entry["lambda"] = self.alpha
@@ -65,28 +65,28 @@ class Machine:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """One row of Tables 7 and 8: which data, how they are read, and with which machines.
+    """One row of Tables 7 and 8: the data, how they are used, and the machines.
 
     Parameters
     ----------
     key, title : str
-        Its names in results and to the reader.
+        Its name in results, and in the report.
     task : {"regression", "classification"}
-        What is asked.
+        The task.
     printed : str
-        The row of the paper's table that it stands beside.
+        The row of the paper's table that it is compared with.
     data : str
         The data set.
     train, test : int
-        Sizes of the two parts as printed.
+        Sizes of the training and testing sets as printed.
     features, classes : int
         Counts as printed.
     add : tuple of str
-        Columns used as inputs that are none by nature.
+        Columns used as inputs although they are not features, such as a row number.
     only : mapping
-        Values that columns must have for a row to be used.
+        Column to value: only samples with these values are used.
     scale : bool
-        Whether inputs are brought to [0, 1].
+        Whether inputs are scaled to [0, 1].
     machines : mapping
         Method to machine.
     """
@@ -141,7 +141,7 @@ def benchmarks(task: str) -> tuple[Benchmark, ...]:
 
 
 def readings() -> tuple[Benchmark, ...]:
-    """Return the other readings of Table 8."""
+    """Return the rows of Table 8 read in another way, where the paper leaves a choice open."""
     rows = {row.key: row for row in benchmarks("classification")}
     found = []
     for key, entry in settings()["reading"].items():
@@ -159,9 +159,9 @@ def sinc_machines(noise: str) -> Mapping[str, Machine]:
 
 
 def seed_of(seed: int, *names: object) -> int:
-    """Return a seed of its own for everything that has a name.
+    """Return a seed made from the seed of the run and the names of what it is for.
 
-    The same for any order of the work and any number of processes.
+    It does not depend on the order of the work or the number of processes.
     """
     text = "/".join(str(name) for name in (seed, *names))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

@@ -16,13 +16,13 @@ __all__ = ["curves", "draw", "training_data"]
 def draw(noise: str, machines: Mapping[str, Machine], seed: int, repeat: int) -> dict[str, float]:
     """Return the testing RMSE (32) of each method on one draw of the data.
 
-    200 noisy samples to train on, 200 noise-free ones to test; inputs are not rescaled.
+    200 noisy samples for training, 200 without noise for testing; inputs are not scaled.
     """
     X, y, X_test, y_test = _data(noise, seed, repeat)
     models = {method: _build(machine, seed, repeat) for method, machine in machines.items()}
-    size = machines["ELM-KMPE"]
+    kmpe = machines["ELM-KMPE"]
     models[DEFAULT] = ELMRegressor(
-        n_hidden=size.L, alpha=size.alpha, random_state=_layer(seed, repeat)
+        n_hidden=kmpe.L, alpha=kmpe.alpha, random_state=_layer(seed, repeat)
     )
     return {
         method: float(root_mean_squared_error(y_test, model.fit(X, y).predict(X_test)))

@@ -1,4 +1,4 @@
-"""The six PCA methods of the paper, and two familiar peers."""
+"""The six PCA methods of the paper, and two others to compare with."""
 
 import copy
 from collections.abc import Sequence
@@ -18,9 +18,9 @@ PEERS = ("RobustPCA()", "scikit-learn PCA")
 def fit_methods(X: Any, components: Sequence[int], seed: int) -> dict[str, dict[int, Any]]:
     """Return every method fitted with each number of components.
 
-    All of the paper's methods start from plain PCA, as Algorithm 2 does. Where the weights do
-    not depend on m, because they are learnt in m_r dimensions or there are none, the leading
-    components of the largest fit are those of every smaller one, and one fit serves all.
+    All of the paper's methods start from plain PCA, as Algorithm 2 does. If the weights do not
+    depend on m (they are learnt in m_r dimensions, or there are none), the components are nested:
+    one fit with the largest m gives them for every smaller m.
     """
     pca = settings()["pca"]
     m, m_r = max(components), pca["m_r"]
@@ -49,8 +49,8 @@ def fit_methods(X: Any, components: Sequence[int], seed: int) -> dict[str, dict[
 def _r1_pca(m: int) -> RobustPCA:
     """Return R1-PCA: Cauchy's weight, its constant the median residual of plain PCA.
 
-    30 steps: with hundreds of components of a few hundred rows the residuals are almost nothing
-    and the weights creep on for hundreds more, with no effect on the clusters of Table 9.
+    30 iterations: with hundreds of components of a few hundred rows the residuals are nearly zero
+    and the weights converge slowly, with no effect on the clusters of Table 9.
     """
     loss = Cauchy("median")
     return RobustPCA(m, loss=loss, n_robust_components=m, init="pca", max_iter=30)

@@ -106,7 +106,7 @@ def digit_clusters(inputs: Inputs) -> dict[str, Any]:
     """Return ACC in per cent by number of components and method."""
     ((source, draws),) = inputs.results.items()
     paper = inputs.printed if source == "mnist" else {}
-    return {m: _beside(row, paper.get(m)) for m, row in _clusters(draws, "ACC", 100).items()}
+    return {m: _compare_row(row, paper.get(m)) for m, row in _clusters(draws, "ACC", 100).items()}
 
 
 def face_clusters(inputs: Inputs) -> dict[str, Any]:
@@ -115,7 +115,9 @@ def face_clusters(inputs: Inputs) -> dict[str, Any]:
     paper = inputs.printed if source == "yale" else {}
     measures = {what: _clusters(draws, what, 1) for what in ("ACC", "NMI")}
     return {
-        m: {what: _beside(row[m], paper.get(m, {}).get(what)) for what, row in measures.items()}
+        m: {
+            what: _compare_row(row[m], paper.get(m, {}).get(what)) for what, row in measures.items()
+        }
         for m in measures["ACC"]
     }
 
@@ -134,7 +136,7 @@ def compare(values: Any, paper: Sequence[float] | None) -> dict[str, float]:
 
 
 def _errors(draws: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return mean errors over draws, by what is averaged, method and number of components."""
+    """Return mean errors over draws, by images averaged, method and number of components."""
     first = draws[0]
     return {
         average: {
@@ -153,30 +155,30 @@ def _clusters(draws: Sequence[Any], what: str, factor: float) -> dict[str, dict[
     }
 
 
-def _beside(row: Mapping[str, Any], paper: Sequence[Any] | None) -> dict[str, Any]:
-    beside = dict(zip(PCA_METHODS, paper, strict=True)) if paper else {}
-    return {method: compare(values, beside.get(method)) for method, values in row.items()}
+def _compare_row(row: Mapping[str, Any], paper: Sequence[Any] | None) -> dict[str, Any]:
+    by_method = dict(zip(PCA_METHODS, paper, strict=True)) if paper else {}
+    return {method: compare(values, by_method.get(method)) for method, values in row.items()}
 
 
 def _sinc(results: Sequence[Mapping[str, float]], paper: Sequence[float]) -> dict[str, Any]:
     row: dict[str, dict[str, float]] = {}
-    beside = dict(zip(ELM_METHODS, paper, strict=True))
+    by_method = dict(zip(ELM_METHODS, paper, strict=True))
     for method in results[0]:
         errors = np.array([result[method] for result in results])
         row[method] = compare(errors, None)
         row[method] |= {"min": float(errors.min()), "max": float(errors.max())}
-        if method in beside:
-            value = beside[method]
+        if method in by_method:
+            value = by_method[method]
             row[method] |= {"paper": value, "share_below": float(np.mean(errors <= value))}
     return row
 
 
 def _scores(results: Sequence[Mapping[str, Any]], paper: Sequence[Any]) -> dict[str, Any]:
-    beside = dict(zip(ELM_METHODS, paper, strict=True))
+    by_method = dict(zip(ELM_METHODS, paper, strict=True))
     row = {}
     for method in results[0]:
         train, test = zip(*(result[method] for result in results), strict=True)
-        printed_train, printed_test = beside.get(method, (None, None))
+        printed_train, printed_test = by_method.get(method, (None, None))
         row[method] = {"train": compare(train, printed_train), "test": compare(test, printed_test)}
     return row
 

@@ -1,4 +1,4 @@
-"""Parameters by five-fold cross-validation, as the paper chose its own."""
+"""Parameters chosen by five-fold cross-validation, as in the paper."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,12 +15,12 @@ _NODES = (10, 25, 50, 100, 150, 200)
 _ALPHAS = tuple(float(a) for a in 10.0 ** np.arange(-7, 0))
 _SIGMAS = (0.3, 0.5, 0.8, 1.2, 1.8)
 _POWERS = (1.0, 1.6, 2.2, 2.8, 4.0)
-# The grid of ELM-KMPE has 1050 points; this many of them, drawn at random, are tried.
+# The grid of ELM-KMPE has 1050 points; a random search tries this many of them.
 _CANDIDATES = 60
 
 
 def tune(task: str, X: Any, y: Any, seed: int, name: str) -> dict[str, Machine]:
-    """Return the machine of each method that five-fold cross-validation finds best."""
+    """Return for each method the machine with the best cross-validated score."""
     losses: Mapping[str, tuple[Any, dict[str, Any]]] = {
         "ELM": (Squared(), {"alpha": [0.0]}),
         "RELM": (Squared(), {"alpha": _ALPHAS}),

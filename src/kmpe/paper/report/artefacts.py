@@ -38,7 +38,7 @@ class Artefact:
     levels : sequence of str
         What the keys of its numbers are, from the outside in: the first columns of its CSV file.
     claim : Claim or None
-        What the paper says of it.
+        What the paper says about it.
     """
 
     name: str

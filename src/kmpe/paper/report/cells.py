@@ -1,4 +1,4 @@
-"""HTML tables: the printed number and ours side by side, coloured by their distance."""
+"""HTML tables: the printed number and ours side by side, coloured by their difference."""
 
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
@@ -19,7 +19,7 @@ __all__ = [
 def table(
     head: Sequence[Sequence[str]], body: Sequence[Sequence[str]], apart: Collection[int] = ()
 ) -> str:
-    """Return a table from rows of finished cells; those ``apart`` are set in italics."""
+    """Return a table from rows of HTML cells; the rows numbered ``apart`` are in italics."""
     rows = ["<thead>", *(f"<tr>{''.join(row)}</tr>" for row in head), "</thead><tbody>"]
     for i, row in enumerate(body):
         rows.append(f"<tr{' class=reading' if i in apart else ''}>{''.join(row)}</tr>")
@@ -39,8 +39,8 @@ def scores_table(
 ) -> str:
     """Return a table of "mean ± standard deviation", two columns for each method of the paper.
 
-    ``best`` says whether the smallest ("low") or the largest ("high") of a row is in bold, and
-    ``readings`` which rows are other readings of one before.
+    ``best`` says whether the smallest ("low") or the largest ("high") mean of a row is in bold;
+    ``readings`` are the keys of the rows in italics: other readings of a row above.
     """
     head = [
         [th(corner, rowspan=2), *(th(method, colspan=2) for method in methods)]
@@ -68,7 +68,7 @@ def stacked_table(
     peers: Sequence[str],
     digits: int,
 ) -> str:
-    """Return a table with the printed line above ours, for as many methods as six."""
+    """Return a table with the printed line above ours: six methods are too wide for pairs."""
     head = [
         [th("", colspan=2), *(th(m) for m in methods), *(th(peer, cls="peer") for peer in peers)]
     ]
@@ -88,7 +88,7 @@ def stacked_table(
 
 
 def sinc_table(rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
-    """Return Table 2: the paper's one draw, and the mean and range of ours."""
+    """Return Table 2: the one draw of the paper, and the mean and range of ours."""
     head = [
         [
             th("Noise", rowspan=2),
@@ -121,7 +121,7 @@ def sinc_table(rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str])
 def machines_table(
     rows: Mapping[str, Mapping[str, Mapping[str, float]]], titles: Mapping[str, str], corner: str
 ) -> str:
-    """Return Tables 1, 5 and 6: the settings, every number under its own name."""
+    """Return Tables 1, 5 and 6: the settings, each under its own symbol."""
     names = {"ELM": ("L",), "RELM": ("L", "lambda"), "ELM-RCC": ("L", "lambda", "sigma")}
     columns = [
         (m, name) for m in ELM_METHODS for name in names.get(m, ("L", "lambda", "sigma", "p"))
@@ -142,7 +142,7 @@ def machines_table(
 def specification_table(
     rows: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str], columns: Sequence[str]
 ) -> str:
-    """Return Tables 3 and 4: what the paper says of each data set, and what is in the file."""
+    """Return Tables 3 and 4: the sizes of each data set, as printed and as found in the file."""
     head = [
         [th("Data set", rowspan=2), *(th(name, colspan=2) for name in columns)],
         [th(name) for _ in columns for name in ("paper", "ours")],
@@ -218,7 +218,7 @@ def _pm(mean: float, sd: float, digits: int) -> str:
 
 
 def _colour(cell: Mapping[str, Any]) -> str:
-    """Return the class of a cell: up to ½, 1 and 2 of the paper's deviations, and beyond."""
+    """Return the CSS class of a cell: |z| up to ½, 1, 2, or more."""
     if "z" not in cell:
         return ""
     return f"z{sum(abs(cell['z']) > limit for limit in (0.5, 1, 2))}"

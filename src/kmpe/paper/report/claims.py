@@ -1,4 +1,4 @@
-"""The paper's claims about its tables and figures, each held against the numbers of a run."""
+"""The paper's claims about its tables and figures, checked against the numbers of a run."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -25,23 +25,23 @@ Rows = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class Claim(ABC):
-    """What the paper says of one table or figure.
+    """What the paper says about one table or figure.
 
     Parameters
     ----------
     topic : str
-        What it is about, for the heading.
+        What it is about, for the report.
     """
 
     topic: str
 
     @abstractmethod
     def verdict(self, inputs: Inputs, table: Table) -> dict[str, Any] | None:
-        """Return what the numbers come to, or None on data of which the paper claims nothing."""
+        """Return what the numbers show, or None if the data are not the paper's."""
 
     @abstractmethod
     def sentence(self, verdict: Mapping[str, Any]) -> tuple[str, bool] | None:
-        """Return the verdict in words and whether the claim holds, or None if there is nothing."""
+        """Return the verdict in words and whether the claim holds; None if no cell was compared."""
 
     def misses(
         self, _inputs: Inputs, _table: Table, _titles: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The figures, drawn as SVG that takes its colour of text from the page around it."""
+"""The figures as SVG, with lines and text in the text colour of the page."""
 
 import io
 import re
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 __all__ = ["curves", "errors", "montages"]
 
-# Stands for the page's own colour of text, so that one drawing serves light and dark pages.
+# Replaced by the text colour of the page, so that one drawing fits light and dark pages.
 _INK = "#010203"
 # Distinct on white and on near-black, for readers with any colour vision (after Okabe and Ito).
 _COLOURS = {
@@ -65,7 +65,7 @@ def curves(draws: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) ->
 
 
 def errors(panels: Mapping[str, Mapping[str, Any]], ylabel: str) -> str:
-    """Draw Figure 3 or 4: mean error against the number of components, one line a method."""
+    """Draw Figure 3 or 4: mean error against the number of components, one line for each method."""
     with _figure(10, 4.4) as (figure, svg):
         axes = np.atleast_1d(figure.subplots(1, len(panels)))
         for axis, (title, lines) in zip(axes, panels.items(), strict=True):
@@ -89,7 +89,7 @@ def errors(panels: Mapping[str, Mapping[str, Any]], ylabel: str) -> str:
 
 
 def montages(panels: Mapping[str, Any], labels: Sequence[str] = (), *, width: float = 10) -> str:
-    """Draw grids of images beside each other, one title each."""
+    """Draw grids of images side by side, each with its title."""
     shape = next(iter(panels.values())).shape
     margin = 0.9 if labels else 0.0
     cell = (width - margin) / (len(panels) * shape[1])
@@ -98,7 +98,7 @@ def montages(panels: Mapping[str, Any], labels: Sequence[str] = (), *, width: fl
         axes = np.atleast_1d(figure.subplots(1, len(panels)))
         for number, (axis, (name, images)) in enumerate(zip(axes, panels.items(), strict=True)):
             rows, columns, height, wide = images.shape
-            # One picture for the whole grid, with a gap between its tiles.
+            # One image for the whole grid, with a gap between its tiles.
             padded = np.pad(
                 images.astype(float), ((0, 0), (0, 0), (0, 2), (0, 2)), constant_values=np.nan
             )
@@ -130,7 +130,7 @@ def _legend(figure: Figure, axis: Any) -> None:
 
 
 def _for_the_page(svg: str) -> str:
-    """Leave only the drawing: no XML header, no fixed size, the ink in the page's colour."""
+    """Prepare SVG for the page: no XML header, no fixed size, text in the page's colour."""
     svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     return re.sub(
