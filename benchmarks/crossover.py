@@ -3,21 +3,9 @@
 import numpy as np
 
 from benchmarks.measure import Line, interleave, ratio
-from benchmarks.problems import hidden, inputs
+from benchmarks.problems import fit_ridge, fixed_point, hidden, inputs
 from benchmarks.ridge import SIGMA, problem_of
-from kmpe import KMPE, fitting
-from kmpe.solvers.reweighted import reweight
-from kmpe.solvers.sampling import Samples
-
-
-def fixed_point(problem, loss):
-    loss, theta = fitting._start(problem, loss, "robust")
-    return reweight(problem, loss, theta, tol=1e-8)
-
-
-def accelerated(problem, loss):
-    samples = Samples.of(problem, 0)
-    return fitting._fit_sampled(samples, loss, "robust", None, 100, 1e-8)
+from kmpe import KMPE
 
 
 def run(rounds=5) -> list[Line]:
@@ -29,7 +17,7 @@ def run(rounds=5) -> list[Line]:
             for p in (2.0, 4.0):
                 loss = KMPE(p=p, sigma=SIGMA)
                 candidates = {
-                    "accelerated": lambda problem=problem, loss=loss: accelerated(problem, loss),
+                    "accelerated": lambda problem=problem, loss=loss: fit_ridge(problem, loss),
                     "fixed point": lambda problem=problem, loss=loss: fixed_point(problem, loss),
                 }
                 timings = interleave(candidates, rounds)

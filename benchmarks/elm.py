@@ -6,10 +6,9 @@ import numpy as np
 from scipy import linalg
 
 from benchmarks.measure import Line, compared, interleave
-from benchmarks.problems import hidden, inputs
+from benchmarks.problems import fit_ridge, hidden, inputs
 from benchmarks.ridge import ALPHA, SIGMA, problem_of
 from kmpe import KMPE, ELMRegressor, Squared
-from kmpe.solvers.ridge import fit_ridge
 
 warnings.simplefilter("ignore")
 

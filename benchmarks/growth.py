@@ -3,10 +3,9 @@
 import numpy as np
 
 from benchmarks.measure import OUT, Line, bounded, interleave
-from benchmarks.problems import hidden, inputs
+from benchmarks.problems import fit_ridge, hidden, inputs
 from benchmarks.ridge import ALPHA, SIGMA, problem_of
 from kmpe import KMPE, ELMRegressor
-from kmpe.solvers.ridge import fit_ridge
 
 ROWS = [20_000, 60_000, 200_000, 600_000, 2_000_000]
 HIDDEN = [50, 100, 200, 400, 800]

@@ -2,8 +2,16 @@
 
 import numpy as np
 
+from kmpe import Squared
+from kmpe.choice.scale import GivenLoss
+from kmpe.problems.ridge import Ridge
 from kmpe.rows.hidden_layer import HiddenLayer
 from kmpe.rows.source import Rows
+from kmpe.solvers.annealing import anneal
+from kmpe.solvers.minimise import minimise
+from kmpe.solvers.reweighted import reweight
+from kmpe.solvers.walk import walk
+from kmpe.starts.ridge import RidgeStart
 
 
 def inputs(n, d=20, dtype=np.float64, outliers=0.1, seed=0):
@@ -19,6 +27,26 @@ def inputs(n, d=20, dtype=np.float64, outliers=0.1, seed=0):
 def hidden(X, n_hidden, seed=1):
     """Return H, computed by all cores."""
     layer = HiddenLayer.draw(X.shape[1], n_hidden, "sigmoid", np.random.RandomState(seed), X.dtype)
-    targets, ones = np.empty((len(X), 1)), np.ones(len(X))
-    rows = Rows(lambda where: layer(X[where]), targets, ones, n_hidden)
-    return rows.stored(X.dtype).features(slice(None))
+    return Rows.inputs(X, layer).stored(X.dtype).X
+
+
+def ridge_problem(H, y, alpha):
+    """Return the ridge problem on the rows of H."""
+    return Ridge.of(Rows.of(H, np.asarray(y, np.float64)[:, None]), alpha)
+
+
+def fit_ridge(problem, loss, max_iter=100, tol=1e-8):
+    """Fit a ridge problem from an annealed start, as the machines do with a given loss."""
+
+    def solve(chosen):
+        parts = (chosen.problem, chosen.sample, chosen.loss, chosen.theta)
+        return minimise(*parts, max_iter=max_iter, tol=tol)
+
+    return walk(problem, RidgeStart(loss, "robust"), GivenLoss(loss), solve).fit
+
+
+def fixed_point(problem, loss, max_iter=100, tol=1e-8):
+    """Reweight all rows from an annealed start: the paper's fixed point with steps that descend."""
+    ridge = problem.solve(problem.weighted(problem.zero, Squared()))
+    loss, theta = anneal(problem, loss, ridge)
+    return reweight(problem, loss, theta, max_iter=max_iter, tol=tol)

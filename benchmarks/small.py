@@ -7,10 +7,10 @@ import numpy as np
 from sklearn.linear_model import Ridge
 
 from benchmarks.measure import Line, bounded, compared, interleave
+from benchmarks.problems import fit_ridge
 from benchmarks.ridge import problem_of
 from kmpe import KMPE, ELMRegressor
 from kmpe.datasets import make_sinc
-from kmpe.solvers.ridge import fit_ridge
 
 IMPORT = """
 import time

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.decomposition import PCA
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import cross_val_score
 
 from kmpe import ELMRegressor
 from kmpe.datasets import make_sinc
-from kmpe.metrics import clustering_accuracy, correntropy, kmpe_loss
+from kmpe.metrics import clustering_accuracy, correntropy, kmpe_loss, reconstruction_error
 
 
 def test_kmpe_loss_is_equation_5():
@@ -20,10 +21,12 @@ def test_kmpe_loss_is_equation_5():
     assert kmpe_loss(y, f, p=3, sigma=1.5) == pytest.approx(expected, rel=1e-12)
 
 
-def test_correntropy_is_one_minus_the_loss_of_power_two():
+def test_correntropy_is_the_mean_of_the_kernel():
     y, f = np.array([0.0, 1.0, 3.0]), np.array([0.5, 1.0, -1.0])
     assert correntropy(y, f, sigma=2) == pytest.approx(np.mean(np.exp(-((y - f) ** 2) / 8)))
-    assert correntropy(y, f) == pytest.approx(1 - kmpe_loss(y, f))
+    a = np.array([1.0, 0.0, 2.0])
+    by_hand = (np.exp(-0.125) + 2 * np.exp(-8)) / 3
+    assert correntropy(y, f, sample_weight=a) == pytest.approx(by_hand)
 
 
 def test_several_outputs_count_as_one_vector():
@@ -65,3 +68,48 @@ def test_clustering_accuracy_is_the_best_renaming(pairs):
 
 def test_clustering_accuracy_with_more_clusters_than_classes():
     assert clustering_accuracy([0, 0, 0, 0], [0, 1, 2, 2]) == 0.5
+
+
+# -- reconstruction --------------------------------------------------------------------------
+
+
+def faces(n=40, d=6):
+    rng = np.random.default_rng(0)
+    original = rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)) + 5
+    return original, original + rng.normal(size=(n, d)) * (np.arange(n) < 5)[:, None]
+
+
+def test_reconstruction_error_is_equation_35():
+    original, X = faces()
+    model = PCA(2).fit(X)
+    W, mu = model.components_.T, model.mean_
+    gaps = (original - mu) - (X - mu) @ W @ W.T
+    expected = np.mean(np.sqrt((gaps**2).sum(axis=1)))
+    assert reconstruction_error(model, X, original) == pytest.approx(expected)
+    clean = np.arange(40) >= 5
+    assert reconstruction_error(model, X, original, inliers=clean) == pytest.approx(
+        np.mean(np.linalg.norm(gaps[clean], axis=1))
+    )
+
+
+def test_a_model_that_holds_everything_rebuilds_what_it_sees():
+    original, X = faces()
+    model = PCA().fit(X)
+    assert reconstruction_error(model, X) == pytest.approx(0, abs=1e-12)
+    noise = np.mean(np.linalg.norm(X - original, axis=1))
+    assert reconstruction_error(model, X, original) == pytest.approx(noise)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"X_original": np.zeros((3, 6))}, "they must agree"),
+        ({"inliers": np.ones(40)}, "40 values True or False"),
+        ({"inliers": np.ones(3, dtype=bool)}, "40 values True or False"),
+        ({"inliers": np.zeros(40, dtype=bool)}, "nothing to average"),
+    ],
+)
+def test_rows_that_do_not_belong_together_are_refused(options, sentence):
+    _, X = faces()
+    with pytest.raises(ValueError, match=sentence):
+        reconstruction_error(PCA(2).fit(X), X, **options)

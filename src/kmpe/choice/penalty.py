@@ -13,12 +13,20 @@ import numpy as np
 from scipy import linalg
 
 from kmpe.arrays import Array
-from kmpe.choice.loss import Selection, choose_loss, mean_slope
+from kmpe.choice.loss import choose_loss
+from kmpe.choice.noise import Noise, granularity
+from kmpe.choice.scale import GivenLoss
+from kmpe.choice.slope import mean_slope
 from kmpe.losses import Correntropy, Loss, Squared
 from kmpe.losses.scale import mad
+from kmpe.problems.ridge import Ridge
+from kmpe.rows.sample import draw
 from kmpe.rows.source import Rows
+from kmpe.solvers.minimise import has_many_rows, sample_of
+from kmpe.solvers.walk import Begun, Chosen
+from kmpe.starts.ridge import RidgeStart
 
-__all__ = ["WIDTHS", "Tuned", "choose_width", "tune"]
+__all__ = ["WIDTHS", "Tuned", "Tuning", "choose_width", "tune"]
 
 #: The numbers of features among which one is chosen.
 WIDTHS = (25, 50, 100, 200, 400, 800)
@@ -54,7 +62,7 @@ class Tuned:
     beta: Array | None
     degrees_of_freedom: float
     loss: Loss
-    selection: Selection | None
+    noise: Noise | None
 
 
 class _State(NamedTuple):
@@ -105,6 +113,46 @@ class _Path:
         return np.asarray(self.T - self.H @ beta)
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """Start and choice of a ridge fit of which α or the loss may have to be chosen.
+
+    Parameters
+    ----------
+    loss : Loss, optional
+        The loss; None chooses it.
+    alpha : float, optional
+        The penalty; None chooses it.
+    init : {"robust", "ridge", "zero"}
+        The start with a given loss, as in `RidgeStart`.
+    """
+
+    loss: Loss | None
+    alpha: float | None
+    init: str = "robust"
+
+    def start(self, problem: Ridge) -> Begun[Ridge, Array]:
+        """Return where the fit begins, α in its problem."""
+        tuned = self._tuned(problem)
+        problem = problem.with_penalties(tuned.alpha)
+        if tuned.beta is None or self.loss is not None:
+            begun = RidgeStart(tuned.loss, self.init)(problem)
+        else:
+            sample = sample_of(problem) if has_many_rows(problem) else problem
+            begun = Begun(problem, sample, tuned.beta, tuned.loss)
+        return replace(begun, details=tuned)
+
+    def choose(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
+        """Return the loss with its σ a number."""
+        return replace(GivenLoss(begun.details.loss)(begun), details=begun.details)
+
+    def _tuned(self, problem: Ridge) -> Tuned:
+        if self.loss is not None and self.alpha is not None:
+            return Tuned(self.alpha, None, 0.0, self.loss, None)
+        tuned = tune(problem.rows, loss=self.loss, alpha=self.alpha)
+        return tuned if self.loss is None else replace(tuned, loss=self.loss)
+
+
 def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
     """Choose what is None of the loss and α, on a sample of the rows where there are many.
 
@@ -119,27 +167,27 @@ def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
     if loss is not None:
         loss = loss.resolve(_norms(R), path.a, R.shape[1])
         return Tuned(*_settle(path, loss, state, alpha), loss, None)
-    state, loss, selection = _chosen(path, state, alpha)
-    tuned = Tuned(*state, loss, selection)
+    state, loss, noise = _chosen(path, state, alpha)
+    tuned = Tuned(*state, loss, noise)
     if _gives_up(path, state, loss):
-        return replace(tuned, beta=None, loss=Correntropy(), selection=None)
+        return replace(tuned, beta=None, loss=Correntropy(), noise=None)
     return tuned
 
 
-def _chosen(
-    path: _Path, state: _State, alpha: float | None
-) -> tuple[_State, Loss, Selection | None]:
+def _chosen(path: _Path, state: _State, alpha: float | None) -> tuple[_State, Loss, Noise | None]:
     """Return the fit with a loss that is chosen, if the residuals tell enough, and the choice."""
     if _share(path, state) > _TOO_FEW:
         return state, Correntropy(_ANNEALING[-1] * _unit(path, state)), None
+    grain = granularity(path.T[:, 0], path.a)
     for _ in range(_LOOKS):
-        selection = choose_loss(
+        choice = choose_loss(
             path.residuals(state.beta),
             sample_weight=path.a,
             leverage=_share(path, state),
+            grain=grain,
         )
-        state = _settle(path, selection.loss, state, alpha)
-    return state, selection.loss, selection
+        state = _settle(path, choice.loss, state, alpha)
+    return state, choice.loss, choice.noise
 
 
 def choose_width(rows: Rows, *, loss: Loss | None, alpha: float | None) -> int:
@@ -169,12 +217,11 @@ def _sampled(rows: Rows) -> _Path:
     """Return the path of the rows, or of a sample where there are many."""
     size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
     a = rows.a
-    if len(rows) > size:
-        rows = rows.sample(size, np.random.default_rng(0))
+    if rows.n_counted > size:
+        rows = draw(rows, size)
         # Rows of a sample count for themselves: what they cannot tell, they cannot tell.
-        a = rows.a * (len(rows.T) / float(rows.a.sum()))
-    H = np.asarray(rows.features(slice(0, len(rows))), dtype=np.float64)
-    return _Path(H[a > 0], rows.T[a > 0], a[a > 0])
+        a = rows.a * (len(rows) / rows.n)
+    return _Path(rows.whole()[a > 0], np.asarray(rows.T[a > 0], dtype=np.float64), a[a > 0])
 
 
 def _annealed(path: _Path, alpha: float | None) -> _State:

@@ -18,8 +18,8 @@ from sklearn.utils.validation import (
 )
 
 from kmpe.arrays import Array
-from kmpe.inference.covariance import scaled_residuals
 from kmpe.inference.intervals import GROSS, check_coverage, cross_validated
+from kmpe.inference.outliers import scaled_residuals
 
 __all__ = ["ConformalRegressor"]
 

@@ -1,33 +1,67 @@
-"""Inputs: checked whole when they are in memory, block by block when they are not.
+"""What estimators are given: inputs checked whole when they are in memory, by block when not.
 
-Anything with a shape and row slices will do, such as a memory map, an HDF5 or a zarr array. It
-is never copied or checked as a whole: each block is checked when it is read.
+Anything with a shape and row slices will do, such as a memory map, an HDF5 or a zarr array.
 """
 
-import threading
-from typing import Any
+import numbers
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
+    _check_sample_weight,
     _check_y,
-    check_array,
     check_consistent_length,
     validate_data,
 )
 
-__all__ = ["BlockReader", "is_read_by_block", "read", "read_with_targets"]
+from kmpe.arrays import Array
+from kmpe.losses import Loss
+from kmpe.rows.checks import check_range, check_some_weight
+from kmpe.rows.files import Reader
+
+__all__ = [
+    "RobustnessWarning",
+    "all_or_nothing",
+    "check_loss",
+    "check_number",
+    "check_targets",
+    "check_weights",
+    "check_whole_number",
+    "is_read_by_block",
+    "is_whole",
+    "read",
+    "read_with_targets",
+]
 
 _PRECISIONS = [np.float64, np.float32]
 
 
-def read(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
-    """Return X checked, or a reader that checks its blocks."""
+class RobustnessWarning(UserWarning):
+    """A fit could not guard against something, or fell back to a more cautious answer."""
+
+
+@contextmanager
+def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
+    """Leave an estimator as it was when what is done to it fails or is interrupted."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def read(estimator: BaseEstimator, X: Any, *, reset: bool, **checks: Any) -> Any:
+    """Return X checked, or a reader that checks its blocks; ``checks`` as in check_array."""
     if is_read_by_block(X):
-        return validate_data(estimator, BlockReader(X), reset=reset, skip_check_array=True)
-    return validate_data(estimator, X, accept_sparse="csr", dtype=_PRECISIONS, reset=reset)
+        return validate_data(estimator, Reader(X), reset=reset, skip_check_array=True)
+    return validate_data(estimator, X, reset=reset, dtype=_PRECISIONS, **checks)
 
 
 def read_with_targets(
@@ -65,35 +99,49 @@ def is_read_by_block(X: object) -> bool:
     return sliceable and len(X.shape) == 2  # type: ignore[attr-defined]
 
 
-class BlockReader:
-    """Rows of X, read and checked when they are asked for.
+def check_targets(y: npt.NDArray[Any]) -> Array:
+    """Return numeric targets as an array of shape (n, q) whose squares do not overflow."""
+    T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    check_range(T, "y", "rescale y")
+    return T
 
-    Parameters
-    ----------
-    X : object
-        With ``shape`` and row slices, such as a `numpy.memmap` or an HDF5 or zarr array.
-    """
 
-    def __init__(self, X: Any) -> None:
-        self._X = X
-        self.shape: tuple[int, int] = tuple(X.shape)
-        first = check_array(np.asarray(X[:1]), dtype=_PRECISIONS)
-        self.dtype: np.dtype[Any] = first.dtype
-        self.ndim = 2
-        # A memory map is read by several threads at once; a file's own reader may not allow it.
-        self._lock = None if isinstance(X, np.ndarray) else threading.Lock()
+def check_weights(sample_weight: npt.ArrayLike | None, X: Any) -> Array:
+    """Return the sample weights, one each where none are given."""
+    n = X.shape[0]
+    if sample_weight is None:
+        return np.broadcast_to(np.float64(1.0), n)
+    check_some_weight(np.asarray(sample_weight))
+    a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    return np.asarray(a)
 
-    def __len__(self) -> int:
-        return self.shape[0]
 
-    def __getitem__(self, where: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        return np.asarray(check_array(self._read(where), dtype=self.dtype))
+def is_whole(value: object) -> TypeGuard[int]:
+    """Return whether this is a whole number, which True and False are not."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
-    def _read(self, where: slice | npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-        if self._lock is None:
-            return np.asarray(self._X[where])
-        with self._lock:
-            if isinstance(where, slice):
-                return np.asarray(self._X[where])
-            # Row by row: slices are all that was promised.
-            return np.concatenate([np.asarray(self._X[int(i) : int(i) + 1]) for i in where])
+
+def check_loss(loss: object) -> None:
+    """Refuse what is neither a loss nor "adaptive"."""
+    if not (isinstance(loss, Loss) or (isinstance(loss, str) and loss == "adaptive")):
+        raise ValueError(f'loss={loss!r} must be "adaptive" or a loss such as kmpe.KMPE(p=2)')
+
+
+def check_whole_number(name: str, value: object, *, auto: bool = False) -> None:
+    """Refuse what is not a whole number of at least 1, nor "auto" where that is allowed."""
+    if auto and isinstance(value, str) and value == "auto":
+        return
+    if not is_whole(value) or value < 1:
+        or_auto = ' or "auto"' if auto else ""
+        raise ValueError(f"{name}={value!r} must be a whole number of at least 1{or_auto}")
+
+
+def check_number(name: str, value: object, *, zero: bool = False, auto: bool = False) -> None:
+    """Refuse what is not a finite number above 0 (or 0), nor "auto" where that is allowed."""
+    if auto and isinstance(value, str) and value == "auto":
+        return
+    real = isinstance(value, numbers.Real) and 0 <= float(value) < np.inf
+    if not real or (value == 0 and not zero):
+        least = "0 or above" if zero else "above 0"
+        or_auto = ', or "auto"' if auto else ""
+        raise ValueError(f"{name}={value!r} must be a number {least}{or_auto}")

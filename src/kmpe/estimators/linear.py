@@ -1,6 +1,5 @@
 """Robust linear regression that finds its loss, names its outliers and knows its errors."""
 
-import numbers
 import warnings
 from typing import Any, Self
 
@@ -8,53 +7,67 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from kmpe.arrays import Array
-from kmpe.choice.regression import Regression, regress
-from kmpe.inference.covariance import (
-    Term,
-    confidence,
-    outlier_limit,
-    robust_r2,
-    sandwich,
-    scaled_residuals,
-    summary,
+from kmpe.choice.adaptive import AdaptiveLoss, Looked
+from kmpe.choice.scale import GivenLoss
+from kmpe.estimators.inputs import (
+    RobustnessWarning,
+    all_or_nothing,
+    check_loss,
+    check_number,
+    check_targets,
+    check_weights,
+    check_whole_number,
+    read,
+    read_with_targets,
 )
-from kmpe.inference.intervals import around, leave_one_out, radius
+from kmpe.inference.intervals import around, radius
+from kmpe.inference.regression import Report, report
+from kmpe.inference.summary import Term, confidence, summary
 from kmpe.losses import Loss
-from kmpe.problems.linear import is_sparse
-from kmpe.problems.standardised import Standard
+from kmpe.problems.ridge import Ridge
+from kmpe.rows.checks import check_range, weight_unit
+from kmpe.rows.files import Reader
+from kmpe.rows.source import Outputs, Rows, is_sparse
+from kmpe.rows.standardised import Standardised
 from kmpe.rows.threads import team
+from kmpe.solvers.minimise import minimise
+from kmpe.solvers.record import Fit
+from kmpe.solvers.walk import Chosen, walk
+from kmpe.starts.linear import LinearStart
 
 __all__ = ["RobustLinearRegression"]
 
-# Squares of larger numbers, summed over the rows, overflow.
-_LARGEST = 1e150
+# So many columns are named in a warning.
+_SHOWN = 8
 
 
 class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression that suits its loss to the noise, with inference.
 
-    Coefficients minimise ½ Σ ρ(‖yᵢ - xᵢβ - b‖²) + ½ α ‖β‖². With ``loss="adaptive"`` ρ is chosen
-    for the smallest estimated variance of β: near least squares on Gaussian noise, near least
-    absolute deviations on Laplace noise, a loss with large p where the noise is bounded, one
-    that lets go of outliers where there are any. The start survives 30% of bad leverage points.
+    Coefficients minimise ½ Σ ρ(‖yᵢ - xᵢβ - b‖²) + ½ α ‖β‖². With ``loss="adaptive"`` ρ is minus
+    the log density of the noise, as a dictionary of shapes and the residuals tell it: near least
+    squares for Gaussian noise, near least absolute deviations for Laplace noise, a loss with an
+    edge for bounded noise, one that lets go of outliers where there are any. The start is an
+    MM-estimate, and bad leverage points have no weight.
 
     Where the noise is not symmetric, the slopes are the same for every loss but the intercept is
-    not: it is where the chosen loss sees the centre of the noise.
+    not: it is where the chosen loss sees the centre of the noise. Where the slopes differ all the
+    same, the noise depends on the inputs; then a plain robust loss is used, with a warning.
 
     Parameters
     ----------
     loss : "adaptive" or Loss, default="adaptive"
-        A loss of this package, or the choice among many of them.
+        A loss of this package, or the one that suits the noise.
     fit_intercept : bool, default=True
         Whether the model has an intercept. It has no penalty.
     alpha : float, default=0
         Strength of the penalty on the slopes. Beside the adaptive loss it is that of least
         squares, as in scikit-learn's Ridge; a loss of which rows count for less gets less of it.
     max_iter : int, default=300
-        The largest number of reweighted steps.
+        The largest number of steps.
     tol : float, default=1e-10
         Stop when the cost changes by less than this share of itself, and the parameters by less
         than its square root.
@@ -62,24 +75,32 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
     Attributes
     ----------
     coef_ : array of shape (d,) or (q, d)
-        Slopes.
+        Slopes; the smallest of all where columns depend on each other.
     intercept_ : float or array of shape (q,)
         Intercept; 0 without one.
     loss_ : Loss
-        The loss with σ as a number: the chosen one, and of up to 200 rows a `Blend` of several.
-    selection_ : Selection or None
-        The candidates and their estimated variances; print it.
+        The loss with σ as a number: the chosen one.
+    noise_ : Noise or None
+        What the residuals say about the noise, in words and probabilities; print it. None for a
+        given loss and for several targets.
     weights_ : array of shape (n,)
-        Weight of each row at the solution.
+        The weight ρ' of each row at the solution, 0 for a bad leverage point. It is what the loss
+        says: for bounded noise rows near its edge have the largest.
+    trust_ : array of shape (n,)
+        How much each row was believed, from 0 to 1: the largest weight of any residual at least as
+        large as the row's, over the largest of all.
     outlier_scores_ : array of shape (n,)
         Residual norm over ``scale_``.
     outliers_ : array of bool of shape (n,)
         Rows whose score exceeds the 99% point of the Gaussian (of χ, for several targets): 2.58
         for one target. On clean Gaussian data it marks 1% of the rows.
     scale_ : float
-        MAD of the residuals, corrected for the number of parameters.
+        Scale of the residuals: the root mean square over the rows that the scale of the
+        S-estimate, with which the fit starts, does not call outliers (Rousseeuw and Leroy 1987).
+        0 where most of the rows are fitted exactly.
     coef_cov_ : array of shape (d + 1, d + 1) or (q, d + 1, d + 1)
-        Sandwich covariance of slopes and, last, intercept (left out without one).
+        Sandwich covariance of slopes and, last, intercept (left out without one). Sample weights
+        count as repeats.
     df_ : float
         Degrees of freedom of the confidence intervals: rows less coefficients.
     robust_r2_ : float
@@ -125,36 +146,65 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n, d)
-            Inputs.
+        X : array, data frame, sparse matrix or memory map of shape (n, d)
+            Inputs. A memory map, or anything else with a shape and row slices (HDF5, zarr), is
+            read block by block and never copied as a whole.
         y : array of shape (n,) or (n, q)
             Targets.
         sample_weight : array of shape (n,), optional
-            How often each row counts.
+            How often each row counts. Coefficients, outliers and the choice of the loss depend on
+            the ratios of the weights only; standard errors take them as counts.
 
         Returns
         -------
         self
         """
-        self._check_parameters()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True, y_numeric=True
-        )
-        T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        for values, what in ((X.data if is_sparse(X) else X, "X"), (T, "y")):
-            if np.max(np.abs(values), initial=0.0) > _LARGEST:
-                raise ValueError(f"{what} has values too large to square: rescale {what}")
-        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
-            raise ValueError("every sample_weight is zero: at least one row must count")
-        a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        loss = None if isinstance(self.loss, str) else self.loss
-        with team():
-            standard = Standard.of(X, T, a, float(self.alpha), intercept=self.fit_intercept)
-            found = regress(standard.problem, loss, max_iter=self.max_iter, tol=self.tol)
-            self._set_attributes(found, a, standard.back, single=np.ndim(y) == 1)
-        if not found.fit.status.converged:
-            warnings.warn(found.fit.message, ConvergenceWarning, stacklevel=2)
+        with all_or_nothing(self):
+            self._check_parameters()
+            X, y = read_with_targets(self, X, y, numeric=True, reset=True)
+            self._fit(X, check_targets(y), sample_weight, single=np.ndim(y) == 1)
         return self
+
+    def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None, *, single: bool) -> None:
+        if not isinstance(X, Reader):
+            check_range(X.data if is_sparse(X) else X, "X", "rescale X")
+        a = check_weights(sample_weight, X)
+        unit = weight_unit(a)
+        choose = (
+            GivenLoss(self.loss) if isinstance(self.loss, Loss) else AdaptiveLoss(self.max_iter)
+        )
+        with team():
+            rows = Rows(X, T, a / unit)
+            standard = Standardised.of(rows, intercept=self.fit_intercept)
+            rows = Rows(X, T, a / unit, standard)
+            if not isinstance(X, Reader):
+                rows = rows.stored()
+            problem = Ridge(rows, standard.penalties(float(self.alpha) / unit))
+            walked = walk(problem, LinearStart(), choose, self._solve)
+            chosen, fit = walked.chosen, walked.fit
+            looked = chosen.details if isinstance(chosen.details, Looked) else Looked(None, None)
+            found = report(chosen.problem, fit, standard, unit, chosen.scale, looked.plain)
+        self._set_attributes(fit, found, single=single)
+        self.noise_, self._sample_weight = looked.noise, chosen.problem.sample_weight
+        self.n_iter_, self.history_ = fit.n_iter, unit * np.array(fit.history)
+        if not fit.status.converged:
+            warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
+        cautions = [chosen.caution] * bool(chosen.caution)
+        unseen = np.abs(found.unseen[: len(standard.varies)][standard.varies])
+        if unseen.max(initial=0.0) > 1e-8:
+            cautions.append(self._dependent_columns(found.unseen))
+        if cautions:
+            warnings.warn(" ".join(cautions), RobustnessWarning, stacklevel=3)
+
+    def _solve(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
+        return minimise(
+            chosen.problem,
+            chosen.sample,
+            chosen.loss,
+            chosen.theta,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
         """Return the predicted targets.
@@ -173,8 +223,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
             Predictions; with ``return_interval`` a tuple of predictions, lower and upper ends.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        predicted = np.asarray(X @ self.coef_.T) + self.intercept_
+        X = read(self, X, reset=False, accept_sparse="csr")
+        predicted = self._predicted(X)
         if return_interval is None:
             return predicted
         half = radius(
@@ -224,9 +274,7 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         estimates = np.atleast_2d(self._estimates())
         errors = np.sqrt(np.diagonal(self.coef_cov_, axis1=-2, axis2=-1))
         errors = errors.reshape(estimates.shape)
-        names = list(
-            getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
-        ) + ["intercept"] * bool(self.fit_intercept)
+        names = self._names()
         prefix = [f"y{j} " if len(estimates) > 1 else "" for j in range(len(estimates))]
         terms = [
             Term(prefix[j] + str(names[i]), estimates[j, i], errors[j, i], *limits[j, i].tolist())
@@ -254,38 +302,41 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
             return np.asarray(self.coef_)
         return np.concatenate([self.coef_, np.asarray(self.intercept_)[..., None]], axis=-1)
 
-    def _set_attributes(self, found: Regression, a: Array, back: Array, *, single: bool) -> None:
-        fit, problem, d = found.fit, found.problem, self.n_features_in_
-        R, leverages = problem.residuals(fit.theta), problem.leverages
-        self.loss_, self.selection_ = fit.loss, found.selection
-        self.weights_, self.n_iter_ = fit.weights, fit.n_iter
-        self.history_, self.status_ = np.array(fit.history), fit.message
-        k = problem.H.shape[1]
-        self.outlier_scores_, self.scale_ = scaled_residuals(R, a, k)
-        self.outliers_ = self.outlier_scores_ > outlier_limit(problem.dim)
-        self.df_ = max(float(a.sum()) - k, 1.0)
-        self.robust_r2_ = robust_r2(problem.T, R, a * ~self.outliers_)
-        self.loo_residuals_ = leave_one_out(R, leverages)
-        self._sample_weight = a
-        theta = back @ fit.theta
-        cov = back @ sandwich(problem, fit.loss, fit.theta, leverages) @ back.T
-        coef = np.ascontiguousarray(theta[:d].T)
-        intercept = theta[d] if k > d else np.zeros(problem.dim)
-        self.coef_: Array = coef[0] if single else coef
-        self.coef_cov_: Array = cov[0] if single else cov
-        self.intercept_ = float(intercept[0]) if single else intercept
+    def _dependent_columns(self, unseen: Array) -> str:
+        """Return a sentence that names the columns of which others are combinations."""
+        names = np.array(self._names())
+        involved = names[np.abs(unseen).max(axis=1) > 1e-8 * np.abs(unseen).max()].tolist()
+        shown = ", ".join(involved[:_SHOWN]) + ", ..." * (len(involved) > _SHOWN)
+        return (
+            f"Columns depend on each other ({shown}): of their coefficients the smallest are "
+            "given, without standard errors. Leave out one column, or give alpha."
+        )
+
+    def _names(self) -> list[str]:
+        """Return the names of the coefficients, in the order of ``coef_cov_``."""
+        default = [f"x{i}" for i in range(self.n_features_in_)]
+        names = [str(name) for name in getattr(self, "feature_names_in_", default)]
+        return names + ["intercept"] * bool(self.fit_intercept)
+
+    def _predicted(self, X: Any) -> Array:
+        if isinstance(X, Reader):
+            coef = np.atleast_2d(self.coef_).T
+            Y = Rows.inputs(X).column(Outputs(coef), coef.shape[1]) + self.intercept_
+            return Y if self.coef_.ndim == 2 else Y[:, 0]
+        return np.asarray(X @ self.coef_.T) + self.intercept_
+
+    def _set_attributes(self, fit: Fit[Array], found: Report, *, single: bool) -> None:
+        self.loss_, self.status_ = fit.loss, fit.message
+        self.weights_, self.trust_ = found.weights, found.trust
+        self.outlier_scores_, self.outliers_ = found.scores, found.outliers
+        self.scale_, self.df_, self.robust_r2_ = found.scale, found.df, found.r2
+        self.loo_residuals_ = found.loo
+        self.coef_: Array = found.coef[0] if single else found.coef
+        self.coef_cov_: Array = found.cov[0] if single else found.cov
+        self.intercept_ = float(found.intercept[0]) if single else found.intercept
 
     def _check_parameters(self) -> None:
-        if not (self.loss == "adaptive" or isinstance(self.loss, Loss)):
-            raise ValueError(
-                f'loss={self.loss!r} must be "adaptive" or a loss such as kmpe.KMPE(p=2)'
-            )
-        for name, zero in (("alpha", True), ("tol", False)):
-            value = getattr(self, name)
-            real = isinstance(value, numbers.Real) and 0 <= float(value) < np.inf
-            if not real or (not zero and value == 0):
-                least = "0 or above" if zero else "above 0"
-                raise ValueError(f"{name}={value!r} must be a number {least}")
-        value = self.max_iter
-        if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"max_iter={value!r} must be a whole number of at least 1")
+        check_loss(self.loss)
+        check_number("alpha", self.alpha, zero=True)
+        check_number("tol", self.tol)
+        check_whole_number("max_iter", self.max_iter)

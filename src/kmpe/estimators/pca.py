@@ -3,25 +3,26 @@
 PCA-KMPE, HQ-PCA, R1-PCA, PCA-GM and plain PCA of the paper are this estimator with another loss.
 """
 
-import numbers
 import warnings
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from kmpe.arrays import Array
-from kmpe.estimators.projection import Projection, check_components, check_rows, is_whole
-from kmpe.losses import Loss, Squared, Trimmed
+from kmpe.choice.trimming import SAFE, PCAScale
+from kmpe.estimators.inputs import all_or_nothing, check_number, check_whole_number, is_whole, read
+from kmpe.estimators.projection import Projection, check_components, check_rows
+from kmpe.losses import Loss, Squared
 from kmpe.losses.scale import cutoff
-from kmpe.problems.pca import Points, Scatter, Subspace, WeightedPCA, weighted_pca
+from kmpe.problems.pca import Points, Subspace, WeightedPCA, weighted_pca
 from kmpe.rows.threads import team
-from kmpe.solvers.reweighted import Fit, Settled, reweight, settle
-from kmpe.starts.pca import believable_rows, central_rows, enough_components
+from kmpe.solvers.record import Fit
+from kmpe.solvers.reweighted import reweight
+from kmpe.solvers.walk import Chosen, walk
+from kmpe.starts.pca import PCAStart, most_dimensions
 
 __all__ = ["RobustPCA"]
 
@@ -29,20 +30,6 @@ _INITS = ("robust", "pca")
 # Without n_components the weights are learnt in as many dimensions as hold this share of the
 # variance of the central rows.
 _SHARE = 0.8
-# A subspace of more dimensions than a tenth of the rows fits outliers as well as the others.
-_ROWS_PER_COMPONENT = 10
-# The robust start looks at this many rows, and at 20 for each component.
-_START_ROWS = 600
-_START_ROWS_PER_COMPONENT = 20
-# With many more rows than this for each column, σ settles on that many of them.
-_SETTLING_ROWS_PER_COLUMN = 20
-# The loss that needs no tuning, and the one that every robust start ends with.
-_SAFE = Trimmed("cutoff")
-_SAFE_STEPS = 2
-# From there a scale has settled by now, or goes in circles.
-_SETTLING_STEPS = 6
-# No row is an outlier for certain below this many standard deviations.
-_FAR_OUT = 5.0
 
 
 class RobustPCA(Projection):
@@ -153,8 +140,9 @@ class RobustPCA(Projection):
 
         Parameters
         ----------
-        X : array or data frame of shape (n, d)
-            The rows.
+        X : array, data frame or memory map of shape (n, d)
+            The rows. A memory map, or anything else with a shape and row slices (HDF5, zarr), is
+            read block by block and never copied as a whole.
         y : ignored
         sample_weight : array of shape (n,), optional
             How often each row counts.
@@ -163,92 +151,66 @@ class RobustPCA(Projection):
         -------
         self
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        with all_or_nothing(self):
+            self._fit(read(self, X, reset=True, ensure_min_samples=2), sample_weight)
+        return self
+
+    def _fit(self, X: Any, sample_weight: npt.ArrayLike | None) -> None:
         self._check_parameters(X.shape)
         rows = check_rows(X, sample_weight)
         m = self.n_components if is_whole(self.n_components) else rows.most_components
-        # Many small decompositions: BLAS threads would make each of them slower.
+        most = min(m, *X.shape)
+        robust = not (self.init == "pca" or self.loss == Squared())
+        loss = SAFE if self.loss is None else self.loss
         with team():
-            problem = weighted_pca(rows, 0, most=min(m, *X.shape))
-            problem, fit, n_settling = self._solve(problem, rows)
-            final = problem.final(min(m, *X.shape))
-            theta = final.lift(final.solve(fit.weights, fit.theta))
+            problem = weighted_pca(rows, 0, most=most)
+            start = self._start(rows, robust=robust)
+            walked = walk(problem, start, PCAScale(loss, robust), self._solve)
+            problem, fit = walked.chosen.problem, walked.fit
+            final = problem.final(most)
+            theta = final.lift(final.solve(final.weighted(fit.theta, fit.criterion)))
+            s = problem.squared_residuals(fit.theta)
         if not fit.status.converged:
-            warnings.warn(fit.message, ConvergenceWarning, stacklevel=2)
-        self._set_weights(problem, fit)
-        self.n_iter_ = n_settling + fit.n_iter
+            warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
+        self._set_weights(problem, fit, s)
+        self.n_iter_ = walked.chosen.steps + fit.n_iter
         per_row = rows.n / rows.degrees_of_freedom
         variances, total = theta.variances * per_row, theta.total * per_row
         if self.n_components is not None and not is_whole(self.n_components):
             reached = np.cumsum(variances) / total if total > 0 else np.ones(1)
             m = min(m, int(np.searchsorted(reached, self.n_components, side="right")) + 1)
         self._set_components(theta.mean, theta.W, variances, total, rows, m)
-        return self
 
-    def _solve(self, problem: WeightedPCA, rows: Points) -> tuple[WeightedPCA, Fit[Subspace], int]:
-        """Return the problem that weights are learnt in, its fit, and the steps to settle σ."""
-        loss = _SAFE if self.loss is None else self.loss
-        as_printed = self.init == "pca"
-        if as_printed or loss == Squared():
-            problem = problem.with_components(self._robust_dimension(rows))
-            theta = problem.solve(np.ones(len(rows)), problem.origin)
-            start = settle(problem, loss, theta, bounded=False)
-        else:
-            problem, start = self._robust_start(problem, loss, rows)
-        fit = reweight(
-            problem,
-            start.loss,
-            start.theta,
+    def _start(self, rows: Points, *, robust: bool) -> PCAStart:
+        """Return the start, with m_r where a number is given."""
+        m, m_r = self.n_components, self.n_robust_components
+        if m_r is None and is_whole(m) and m < rows.d:
+            m_r = min(m, most_dimensions(rows))
+        wanted = self.n_robust_components or m
+        return PCAStart(
+            robust=robust,
+            n_components=m_r,
+            most=most_dimensions(rows),
+            share=_SHARE if m is None or is_whole(m) else float(m),
+            n_wanted=wanted if is_whole(wanted) else 1,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+
+    def _solve(self, chosen: Chosen[WeightedPCA, Subspace]) -> Fit[Subspace]:
+        return reweight(
+            chosen.problem,
+            chosen.loss,
+            chosen.theta,
             max_iter=self.max_iter,
             tol=self.tol,
-            as_printed=as_printed,
+            as_printed=self.init == "pca",
             until="parameters",
-            s=start.s,
         )
-        return problem, fit, start.steps
 
-    def _robust_start(
-        self, problem: WeightedPCA, loss: Loss, rows: Points
-    ) -> tuple[WeightedPCA, Settled[Subspace]]:
-        """Return the problem in m_r dimensions, and where to start it."""
-        rng = check_random_state(self.random_state)
-        wanted = self.n_robust_components or self.n_components
-        per_component = wanted if is_whole(wanted) else 1
-        index = rows.sample(max(_START_ROWS, _START_ROWS_PER_COMPONENT * per_component), rng)
-        Z, centre = central_rows(problem.points.some(index).X, rng)
-        m = self._robust_dimension(rows, Z, centre)
-        kept = index[believable_rows(Z, centre, m, rng)]
-        problem = problem.with_components(m)
-        start = weighted_pca(Points(problem.points.some(kept).X, np.ones(len(kept))), m)
-        theta = start.lift(start.solve(np.ones(len(kept)), start.origin))
-        n_settling = max(_SETTLING_ROWS_PER_COLUMN * rows.d, len(index))
-        if not (isinstance(problem, Scatter) and n_settling < len(rows) // 4):
-            return problem, _settle(problem, loss, theta)
-        some = Scatter(rows.some(rows.sample(n_settling, rng)), m)
-        settled = _settle(some, loss, theta)
-        fit = reweight(some, settled.loss, settled.theta, max_iter=20, tol=1e-5, s=settled.s)
-        aw = some.sample_weight * fit.weights
-        problem = replace(problem, sketch=some.scatter(aw)[0])
-        return problem, settle(problem, loss, fit.theta, max_steps=0)
-
-    def _robust_dimension(self, rows: Points, Z: Array | None = None, centre: Any = None) -> int:
-        """Return m_r, asking the central rows where no number is given."""
-        n, d = rows.n_whole, int(rows.X.shape[1])
-        if self.n_robust_components is not None:
-            return int(self.n_robust_components)
-        most = min(d - 1, max(1, n // _ROWS_PER_COMPONENT))
-        m = self.n_components
-        if is_whole(m) and m < d:
-            return min(m, most)
-        if Z is None:
-            return most
-        return enough_components(Z, centre, _SHARE if m is None or is_whole(m) else float(m), most)
-
-    def _set_weights(self, problem: WeightedPCA, fit: Fit[Subspace]) -> None:
-        s = fit.s
+    def _set_weights(self, problem: WeightedPCA, fit: Fit[Subspace], s: Array) -> None:
         self.n_robust_components_ = problem.m
         self.loss_ = fit.loss
-        self.weights_ = fit.weights
+        self.weights_ = fit.criterion.weight(s)
         self.cutoff_ = cutoff(s, problem.sample_weight, problem.dim)
         self.outliers_ = s > self.cutoff_**2
         self.history_ = np.array(fit.history)
@@ -261,21 +223,5 @@ class RobustPCA(Projection):
             raise ValueError(f"init={self.init!r} must be one of {', '.join(_INITS)}")
         check_components("n_components", self.n_components, shape, share=True)
         check_components("n_robust_components", self.n_robust_components, shape, share=False)
-        if not is_whole(self.max_iter) or self.max_iter < 1:
-            raise ValueError(f"max_iter={self.max_iter!r} must be a whole number of at least 1")
-        if not (isinstance(self.tol, numbers.Real) and 0 < float(self.tol) < np.inf):
-            raise ValueError(f"tol={self.tol!r} must be a number above 0")
-
-
-def _settle(problem: WeightedPCA, loss: Loss, theta: Subspace) -> Settled[Subspace]:
-    """Settle a loss from the fit to half of the rows, bringing the other rows in first.
-
-    A narrow loss would never see them from there. First come all rows that are no outliers, then
-    those that are none for certain.
-    """
-    theta = settle(problem, _SAFE, theta, max_steps=_SAFE_STEPS).theta
-    for _ in range(_SAFE_STEPS if loss != _SAFE else 0):
-        s = problem.squared_residuals(theta)
-        edge = cutoff(s, problem.sample_weight, problem.dim, z=_FAR_OUT)
-        theta = problem.solve(Trimmed(edge).weight(s), theta)
-    return settle(problem, loss, theta, max_steps=_SETTLING_STEPS)
+        check_whole_number("max_iter", self.max_iter)
+        check_number("tol", self.tol)

@@ -11,7 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from kmpe.arrays import Array
-from kmpe.estimators.projection import Projection, check_components, check_rows, is_whole
+from kmpe.estimators.inputs import all_or_nothing, check_whole_number
+from kmpe.estimators.projection import Projection, check_components, check_rows
 from kmpe.problems.pca import Dual, Points
 
 __all__ = ["PCAL1"]
@@ -103,18 +104,21 @@ class PCAL1(Projection):
         -------
         self
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        self._check_parameters(X.shape)
-        rows = check_rows(X, sample_weight)
-        m = rows.most_components if self.n_components is None else int(self.n_components)
-        mean, Y, dual = _centred(rows)
-        W, self.n_iter_ = self._greedy(Y, rows, m)
-        T = Y @ W
-        dof = rows.degrees_of_freedom
-        variances = rows.a @ T**2 / dof
-        total = float(rows.a @ np.einsum("ij,ij->i", Y, Y)) / dof
-        self.dispersions_ = np.append(rows.a @ np.abs(T), np.zeros(m))[:m]
-        self._set_components(mean, W if dual is None else dual.rotate(W), variances, total, rows, m)
+        with all_or_nothing(self):
+            X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+            self._check_parameters(X.shape)
+            rows = check_rows(X, sample_weight)
+            m = rows.most_components if self.n_components is None else int(self.n_components)
+            mean, Y, dual = _centred(rows)
+            W, self.n_iter_ = self._greedy(Y, rows, m)
+            T = Y @ W
+            dof = rows.degrees_of_freedom
+            variances = rows.a @ T**2 / dof
+            total = float(rows.a @ np.einsum("ij,ij->i", Y, Y)) / dof
+            self.dispersions_ = np.append(rows.a @ np.abs(T), np.zeros(m))[:m]
+            self._set_components(
+                mean, W if dual is None else dual.rotate(W), variances, total, rows, m
+            )
         return self
 
     def _greedy(self, Y: Array, rows: Points, m: int) -> tuple[Array, int]:
@@ -174,10 +178,8 @@ class PCAL1(Projection):
 
     def _check_parameters(self, shape: tuple[int, ...]) -> None:
         check_components("n_components", self.n_components, shape, share=False)
-        for name in ("n_starts", "max_iter"):
-            value = getattr(self, name)
-            if not is_whole(value) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
+        check_whole_number("n_starts", self.n_starts)
+        check_whole_number("max_iter", self.max_iter)
 
 
 def _centred(rows: Points) -> tuple[Array, Array, Dual | None]:

@@ -1,20 +1,20 @@
 """What every PCA of this package shares once mean and components are known."""
 
 import numbers
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array
+from kmpe.estimators.inputs import check_weights, is_whole
 from kmpe.problems.pca import Points
+from kmpe.rows.checks import check_range
 
-__all__ = ["Projection", "check_components", "check_rows", "is_whole"]
+__all__ = ["Projection", "check_components", "check_rows"]
 
-# Squares of larger numbers, summed over the rows, overflow.
-_LARGEST = 1e150
 # A share of the total variance that is rounding.
 _NO_VARIANCE = 1e-14
 
@@ -160,23 +160,12 @@ def complete(W: Array, m: int) -> Array:
     return W[:, :m]
 
 
-def check_rows(X: Array, sample_weight: npt.ArrayLike | None) -> Points:
+def check_rows(X: Any, sample_weight: npt.ArrayLike | None) -> Points:
     """Return the rows with their weights; refuse squares that overflow, and weights of zero."""
-    a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not a.any():
-        raise ValueError("every sample_weight is zero: at least one row must count")
-    rows = Points(X, np.asarray(a))
-    with np.errstate(over="ignore"):
-        too_large = not float(rows.squared_norms.max()) <= _LARGEST**2
-    if too_large:
-        largest = float(np.abs(X).max())
-        raise ValueError(f"X has values as large as {largest:.3g}, too large to square: rescale X")
-    return rows
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether this is a whole number, which True and False are not."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if isinstance(X, np.ndarray):
+        # ‖x‖² must not overflow either, nor its sum over the rows.
+        check_range(X * np.sqrt(X.shape[1]), "X", "rescale X")
+    return Points(X, check_weights(sample_weight, X))
 
 
 def check_components(name: str, value: Any, shape: tuple[int, ...], *, share: bool) -> None:

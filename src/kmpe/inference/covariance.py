@@ -1,148 +1,156 @@
-"""How sure a fit is: sandwich covariance, confidence intervals, outliers and leave-one-out.
+"""The sandwich covariance of an M-estimator (Huber 1967), as a jackknife in closed form.
 
 For a fit that solves Σ aᵢ ψ(rᵢ) hᵢ = αβ the covariance of β is M⁻¹ Q M⁻¹, with
-M = Σ aᵢ ψ'(rᵢ) hᵢᵀhᵢ + α and Q = Σ aᵢ ψ(rᵢ)² hᵢᵀhᵢ. It asks for no Gaussian noise.
+M = Σ aᵢ ψ'(rᵢ) hᵢᵀhᵢ + α and Q = Σ aᵢ ψ(rᵢ)² hᵢᵀhᵢ. It asks for no Gaussian noise. Without row i
+the fit moves by M⁻¹hᵢψᵢ / (1 - ψᵢ'hᵢM⁻¹hᵢᵀ): with ψᵢ over that, Q gives the jackknife, which for
+least squares is HC3 (MacKinnon and White 1985).
+
+ψ' of single rows has much chance in it. In M it is smoothed over half a MAD to either side of the
+residual, which still tells where it is larger and where smaller, and has the mean of ψ' itself.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
-from scipy.special import chdtri, stdtr, stdtrit
 
 from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
-from kmpe.problems.linear import Linear
+from kmpe.problems.leverage import pseudo_inverse, root_of_inverse
+from kmpe.problems.ridge import Ridge, weighted_gram
+from kmpe.rows.source import Block
 
-__all__ = [
-    "FALSE_POSITIVES",
-    "Term",
-    "confidence",
-    "outlier_limit",
-    "robust_r2",
-    "sandwich",
-    "scaled_residuals",
-    "summary",
-]
+__all__ = ["Covariance", "sandwich"]
 
-#: Share of the rows that `outliers_` marks on clean Gaussian data.
-FALSE_POSITIVES = 0.01
 # A row that alone decides a coefficient leaves nothing without it; five times its ψ will do.
 _LEAST_WITHOUT = 0.2
 # MADs over which ψ' is smoothed to see whether it depends on the inputs.
 _SMOOTHING = 0.5
+# From so many rows per coefficient on M is sure enough to be taken as it is: chance turns it by
+# about √(k / n), a tenth.
+_MANY_ROWS = 100
 
 
-def sandwich(problem: Linear, loss: Loss, beta: Array, leverages: Array) -> Array:
-    """Return the covariance of the coefficients of each target, shape (q, k, k).
+@dataclass(frozen=True)
+class Covariance:
+    """The covariance of the coefficients of each target, and a root that gives leverages.
 
-    By the jackknife in closed form: without row i the fit moves by M⁻¹hᵢψᵢ / (1 - ψᵢ'hᵢM⁻¹hᵢᵀ).
+    Parameters
+    ----------
+    blocks : array of shape (q, k, k)
+        The covariances.
+    root : array of shape (k, m)
+        V such that ‖hᵢV‖² is the leverage of a row.
+    """
+
+    blocks: Array
+    root: Array
+
+
+def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
+    """Return the covariance of the coefficients.
+
     Huber's factor 1 + (k / n) var ψ' / (E ψ')² covers the chance that is left in M.
     """
-    R = problem.residuals(beta)
-    s = np.einsum("ij,ij->i", R, R)
-    w, bend = loss.weight(s), 2 * loss.curvature(s)
-    n, k = float(problem.a.sum()), problem.H.shape[1]
-    width = _SMOOTHING * mad(s, problem.a, problem.dim)
+    s = problem.squared_residuals(theta)
+    width = _SMOOTHING * mad(s, problem.sample_weight, problem.dim)
+    n, k = problem.rows.n, problem.rows.n_features
+    gram = problem.gram() if problem.rows.n_counted < _MANY_ROWS * k else None
+    V = None if gram is None else root_of_inverse(gram)
     blocks = []
     for j in range(problem.dim):
-        slope = w + bend * R[:, j] ** 2
-        mean = float(problem.a @ slope) / n
+        total, square = problem.rows.total(_Slopes(theta, loss, j))
+        mean = float(total) / n
         if mean <= 0:
             blocks.append(np.full((k, k), np.nan))
             continue
-        growth = 1 + k / n * float(problem.a @ (slope - mean) ** 2) / n / mean**2
-        own = np.maximum(1 - slope * leverages / mean, _LEAST_WITHOUT)
-        smoothed = _smoothed_slope(loss, R, j, width) if width > 0 else slope
-        M = _bread(problem, mean, smoothed) + np.diag(problem.penalties)
-        Q = problem.gram((w * R[:, j] / own) ** 2)
-        blocks.append(_solve(M, _solve(M, Q).T) * growth**2)
-    return np.array(blocks)
+        growth = 1 + k / n * max(float(square) / n / mean**2 - 1, 0.0)
+        middle, bread = problem.rows.total(_Bread(theta, loss, j, width))
+        M = _bread(mean, float(middle) / n, bread, gram, problem.penalties)
+        V = root_of_inverse(M / mean) if V is None else V
+        (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, V))
+        inverse = pseudo_inverse(M)
+        blocks.append(growth**2 * inverse @ Q @ inverse)
+    root = root_of_inverse(problem.gram()) if V is None else V
+    return Covariance(np.array(blocks), root)
 
 
-def _bread(problem: Linear, mean: float, slope: Array) -> Array:
-    """Return Σ aᵢ ψ'(rᵢ) hᵢᵀhᵢ from the mean of ψ' and ``slope``, ψ' smoothed.
+@dataclass(frozen=True)
+class _Slopes:
+    """Sums of ψ' and of its square, for component j of the residuals."""
 
-    Smoothed slopes have less chance in them and tell as well where ψ' is larger and where smaller.
-    Where even they leave the sum without a sign, it is E[ψ'] HᵀH, as of noise that does not depend
-    on the inputs.
+    theta: Array
+    loss: Loss
+    j: int
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        slope = _slope(self.loss, block.T - block.H @ self.theta, self.j)
+        return block.a @ slope, block.a @ slope**2
+
+
+@dataclass(frozen=True)
+class _Bread:
+    """Sums of the smoothed ψ', at least 0, and of it times hᵢᵀhᵢ."""
+
+    theta: Array
+    loss: Loss
+    j: int
+    width: float
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        R = block.T - block.H @ self.theta
+        slope = np.maximum(_smoothed_slope(self.loss, R, self.j, self.width), 0.0)
+        return block.a @ slope, weighted_gram(block.H, block.a * slope)
+
+
+@dataclass(frozen=True)
+class _Meat:
+    """Q of the jackknife."""
+
+    theta: Array
+    loss: Loss
+    j: int
+    mean: float
+    V: Array
+
+    def __call__(self, block: Block) -> tuple[Array]:
+        R = block.T - block.H @ self.theta
+        HV = block.H @ self.V
+        leverages = np.einsum("ij,ij->i", HV, HV)
+        without = 1 - _slope(self.loss, R, self.j) * leverages / self.mean
+        psi = R[:, self.j] * self.loss.weight(np.einsum("ij,ij->i", R, R))
+        psi /= np.maximum(without, _LEAST_WITHOUT)
+        return (weighted_gram(block.H, block.a * psi**2),)
+
+
+def _bread(mean: float, middle: float, bread: Array, gram: Array | None, penalties: Array) -> Array:
+    """Return M from the mean of ψ', and the mean and sum with ψ' smoothed.
+
+    Where rows are few and their smoothed ψ' leave a direction all but without, M is E[ψ'] HᵀH, as
+    of noise that does not depend on the inputs.
     """
-    middle = float(problem.a @ slope) / float(problem.a.sum())
-    if middle > 0:
-        least = float(slope.min())
-        bread = problem.gram(slope - least) + least * problem.gram_of_rows
-        if _least_ratio(bread, problem.gram_of_rows) > _LEAST_WITHOUT * middle:
-            return np.asarray(mean / middle * bread)
-    return np.asarray(mean * problem.gram_of_rows)
+    if middle > 0 and (gram is None or _least_ratio(bread, gram) > _LEAST_WITHOUT * middle):
+        return np.asarray(mean / middle * bread + np.diag(penalties))
+    if gram is None:
+        return np.full_like(bread, np.nan)
+    return np.asarray(mean * (gram - np.diag(penalties)) + np.diag(penalties))
+
+
+def _slope(loss: Loss, R: Array, j: int) -> Array:
+    """Return ψ' for component j of the residuals."""
+    s = np.einsum("ij,ij->i", R, R)
+    return np.asarray(loss.weight(s) + 2 * loss.curvature(s) * R[:, j] ** 2)
 
 
 def _smoothed_slope(loss: Loss, R: Array, j: int, width: float) -> Array:
     """Return (ψ(r + width) - ψ(r - width)) / 2 width, for component j of the residuals."""
+    if width == 0:
+        return _slope(loss, R, j)
     others = np.einsum("ij,ij->i", R, R) - R[:, j] ** 2
     ends = [R[:, j] + step for step in (width, -width)]
     high, low = (end * loss.weight(others + end**2) for end in ends)
     return np.asarray((high - low) / (2 * width))
-
-
-def robust_r2(T: Array, R: Array, a: Array) -> float:
-    """Return R² over the rows that count: those that are not outliers."""
-    if not a.any():
-        return float("nan")
-    total = float(np.sum(a @ (T - a @ T / a.sum()) ** 2))
-    return 1 - float(np.sum(a @ R**2)) / total if total > 0 else 0.0
-
-
-def outlier_limit(dim: int) -> float:
-    """Return the scaled residual norm that one clean Gaussian row in a hundred exceeds."""
-    return float(np.sqrt(chdtri(dim, FALSE_POSITIVES)))
-
-
-def scaled_residuals(R: Array, a: Array, n_parameters: float) -> tuple[Array, float]:
-    """Return residual norms over their scale, and the scale.
-
-    The scale is the MAD, with a correction for the parameters: fitted rows lie too near.
-    """
-    s = np.einsum("ij,ij->i", R, R)
-    n = float(a.sum())
-    scale = mad(s, a, R.shape[1]) * float(np.sqrt(n / max(n - n_parameters, 1.0)))
-    return np.sqrt(s) / scale, scale
-
-
-@dataclass(frozen=True)
-class Term:
-    """One line of the summary."""
-
-    name: str
-    estimate: float
-    error: float
-    low: float
-    high: float
-
-
-def confidence(estimates: Array, cov: Array, df: float, level: float) -> Array:
-    """Return lower and upper ends of the confidence intervals, shape (k, 2)."""
-    width = stdtrit(max(df, 1.0), 0.5 + level / 2) * np.sqrt(np.diag(cov))
-    return np.column_stack([estimates - width, estimates + width])
-
-
-def summary(terms: list[Term], df: float, facts: list[tuple[str, str]]) -> str:
-    """Return the table of coefficients, errors and intervals, facts about the fit above it.
-
-    P>|t| is how often Student's t with ``df`` degrees of freedom is as far from 0.
-    """
-    width = max(9, *(len(term.name) for term in terms))
-    lines = [f"{name:<{width}}  {value}" for name, value in facts]
-    header = f"{'':<{width}}  {'coef':>11} {'std err':>11} {'t':>8} {'P>|t|':>7}"
-    header += f" {'low':>11} {'high':>11}"
-    lines += ["", header, "-" * len(header)]
-    for term in terms:
-        ratio = term.estimate / term.error if term.error > 0 else float("inf")
-        lines.append(
-            f"{term.name:<{width}}  {term.estimate:11.5g} {term.error:11.4g} {ratio:8.2f} "
-            f"{2 * stdtr(df, -abs(ratio)):7.3f} {term.low:11.5g} {term.high:11.5g}"
-        )
-    return "\n".join(lines)
 
 
 def _least_ratio(B: Array, gram: Array) -> float:
@@ -151,8 +159,3 @@ def _least_ratio(B: Array, gram: Array) -> float:
     kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
     whiten = vectors[:, kept] / np.sqrt(values[kept])
     return float(linalg.eigvalsh(whiten.T @ B @ whiten, check_finite=False)[0])
-
-
-def _solve(B: Array, right: Array) -> Array:
-    """Return B⁻¹ right, of smallest norm where B is singular."""
-    return np.asarray(linalg.lstsq(B, right, check_finite=False)[0])

@@ -28,12 +28,15 @@ def radius(R: Array, a: Array, scores: Array, coverage: float) -> Array:
     """Return the half width of the interval of each target, shape (q,).
 
     The conformal quantile ⌈(n + 1) coverage⌉ / n of the leave-one-out residuals' absolute
-    values, over the rows that are no gross outliers.
+    values, over the rows that are no gross outliers; infinite where there are not so many.
     """
     check_coverage(coverage)
     kept = (scores <= GROSS) & (a > 0)
     n = float(a[kept].sum())
-    level = min(1.0, np.ceil((n + 1) * coverage) / n)
+    rank = np.ceil((n + 1) * coverage)
+    if rank > n:
+        return np.full(R.shape[1], np.inf)
+    level = rank / n
     return np.array([quantile(np.abs(R[kept, j]), level, a[kept]) for j in range(R.shape[1])])
 
 

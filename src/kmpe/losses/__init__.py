@@ -2,6 +2,7 @@
 
 from kmpe.losses.base import Loss
 from kmpe.losses.blend import Blend
+from kmpe.losses.density import LogDensity
 from kmpe.losses.kernel import KMPE, Correntropy, kernel_gap
 from kmpe.losses.robust import MPE, Cauchy, Huber, RiskSensitive, Squared, Trimmed, Tukey
 
@@ -12,6 +13,7 @@ __all__ = [
     "Cauchy",
     "Correntropy",
     "Huber",
+    "LogDensity",
     "Loss",
     "RiskSensitive",
     "Squared",

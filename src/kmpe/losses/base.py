@@ -67,6 +67,11 @@ class Loss(ABC):
         return False
 
     @property
+    def singular(self) -> bool:
+        """Whether the weights of residuals near zero have no bound."""
+        return False
+
+    @property
     def sup(self) -> float:
         """The least upper bound of ρ; infinite for unbounded losses."""
         return math.inf
@@ -135,6 +140,18 @@ class Loss(ABC):
         with np.errstate(over="ignore", under="ignore"):
             inside = self._curvature(np.clip(t, low, high)) / scale2
         return np.where((t < low) | (t > high), 0.0, inside)
+
+    def metric(self, s: npt.ArrayLike) -> Array:
+        """Return ρ' + 2 s max(ρ'', 0), which bounds the curvature of ½ ρ(‖e‖²) in e.
+
+        Its Hessian is ρ' I + 2 ρ'' eeᵀ. Where ρ is concave in s the bound is ρ', the weight.
+        """
+        w = self.weight(s)
+        if self.concave:
+            return w
+        s = np.asarray(s, dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(w + np.nan_to_num(2 * s * np.maximum(self.curvature(s), 0.0)))
 
     def psi(self, r: npt.ArrayLike) -> Array:
         """Return ψ(r) = r ρ'(r²), the derivative of ½ ρ(r²)."""
@@ -207,9 +224,16 @@ class Loss(ABC):
             raise ValueError(
                 f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {known}"
             )
-        for name, value in params.items():
-            _check(type(self).__name__, name, value)
-            object.__setattr__(self, name, value)
+        before = dict(vars(self))
+        # What was derived from the old parameters goes with them.
+        vars(self).clear()
+        vars(self).update({**{f.name: before[f.name] for f in fields(self)}, **params})
+        try:
+            self.__post_init__()
+        except ValueError:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
         return self
 
 

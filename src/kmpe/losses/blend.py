@@ -58,6 +58,10 @@ class Blend(Loss):
         return all(loss.convex for loss in self.losses)
 
     @property
+    def singular(self) -> bool:
+        return any(loss.singular for loss in self.losses)
+
+    @property
     def sup(self) -> float:
         return sum(c * loss.sup for c, loss in zip(self.factors, self.losses, strict=True))
 

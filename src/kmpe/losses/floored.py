@@ -14,7 +14,7 @@ from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
 
-__all__ = ["Floored"]
+__all__ = ["AsPrinted", "Floored"]
 
 # Residuals below this share of the typical one count as this large.
 _SMALLEST_RESIDUAL = 1e-7
@@ -33,15 +33,12 @@ class Floored:
     @classmethod
     def at(cls, loss: Loss, s: Array, a: Array | None, dim: int) -> "Floored":
         """Return the loss with the floor that squared residuals ``s`` suggest."""
-        return cls(loss, (_SMALLEST_RESIDUAL * mad(s, a, dim)) ** 2 * cls.is_needed(loss))
-
-    @staticmethod
-    def is_needed(loss: Loss) -> bool:
-        """Return whether the weights of a loss have no bound near zero."""
-        return float(loss.weight(0.0)) > 1
+        return cls(loss, (_SMALLEST_RESIDUAL * mad(s, a, dim)) ** 2 if loss.singular else 0.0)
 
     def rho(self, s: Array) -> Array:
         """Return ρ(s)."""
+        if self.floor == 0:
+            return self.loss.rho(s)
         rho = self.loss.rho(np.maximum(s, self.floor))
         rho -= self._slope * np.maximum(self.floor - s, 0)
         return rho
@@ -58,6 +55,10 @@ class Floored:
         """Return ρ'(s)."""
         return self.loss.weight(np.maximum(s, self.floor))
 
+    def metric(self, s: Array) -> Array:
+        """Return a bound of the curvature of ½ ρ(‖e‖²)."""
+        return self.loss.metric(np.maximum(s, self.floor))
+
     def curvature(self, s: Array, dim: int) -> Array:
         """Return the mean curvature of ½ ρ(‖e‖²) over the directions of e, held positive.
 
@@ -73,3 +74,12 @@ class Floored:
     @cached_property
     def _slope(self) -> float:
         return float(self.loss.weight(self.floor))
+
+
+@dataclass(frozen=True)
+class AsPrinted(Floored):
+    """A loss whose steps are the paper's fixed point: the weights alone, whatever the curvature."""
+
+    def metric(self, s: Array) -> Array:
+        """Return the weights."""
+        return self.weight(s)

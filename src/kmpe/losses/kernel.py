@@ -83,6 +83,10 @@ class KMPE(Loss):
         return self.p <= 2
 
     @property
+    def singular(self) -> bool:
+        return self.p < 2
+
+    @property
     def sup(self) -> float:
         return 4 * self.scale**2 / self.p
 

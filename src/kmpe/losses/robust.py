@@ -55,6 +55,10 @@ class MPE(Loss):
         return self.p <= 2
 
     @property
+    def singular(self) -> bool:
+        return self.p < 2
+
+    @property
     def convex(self) -> bool:
         return self.p >= 1
 

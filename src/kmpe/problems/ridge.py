@@ -1,27 +1,39 @@
-"""Weighted ridge regression: min ½ Σ aᵢ wᵢ ‖tᵢ - hᵢβ‖² + ½ α ‖β‖², (23) of the paper."""
+"""Ridge regression on features: min ½ Σ aᵢ ρ(‖tᵢ - hᵢβ‖²) + ½ Σ αⱼ ‖βⱼ‖², (23) of the paper.
+
+Linear regression is this problem over standardised columns with a column of ones, the extreme
+learning machine is it over a hidden layer. Weighted at β with Λ = diag(aᵢ ρ'(sᵢ)) its minimiser is
+
+    β + B⁻¹g,   B = HᵀCH + diag(α),   g = HᵀΛ(T - Hβ) - αβ,
+
+with C = Λ, which equals (23) in exact arithmetic. As a step from β the rounding of B slows the
+iteration down but does not move where it ends; nor does a C larger than Λ, which losses have whose
+curvature the weights do not bound. Where B is singular and nothing is penalised, the minimiser of
+smallest norm is found from the rows themselves.
+"""
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import Array
-from kmpe.rows.source import Block, Rows
+from kmpe.arrays import Array, Index
+from kmpe.problems.base import Criterion, Weighted
+from kmpe.problems.factor import Factor
+from kmpe.rows.source import Block, Features, Rows, is_sparse
 
-__all__ = ["Factor", "Ridge"]
+__all__ = ["Point", "Ridge", "weighted_gram"]
 
 _EPS = float(np.finfo(np.float64).eps)
-_TINY = float(np.finfo(np.float64).tiny)
-# Cholesky of a matrix of condition 1e12 still has four digits.
-_SHARP = 1e-6
 
 
-class RhoAndWeight(Protocol):
-    """What a fused pass asks of a loss."""
+@dataclass(frozen=True)
+class Point:
+    """A parameter with its cost and gradient."""
 
-    def rho_and_weight(self, s: Array, /) -> tuple[Array, Array]:
-        """Return ρ(s) and ρ'(s)."""
+    theta: Array
+    cost: float
+    gradient: Array
 
 
 @dataclass(frozen=True)
@@ -29,30 +41,55 @@ class Ridge:
     """The ridge problem on rows of features.
 
     Its parameter is β, of shape (L, q), or γ with β = Qγ where Q is ``basis``. With α = 0 every
-    solution is the one of smallest norm, as the pseudo-inverse gives it. Each feature may have
-    an α of its own, ``alpha`` of shape (L, 1).
+    solution is the one of smallest norm, as the pseudo-inverse gives it.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    penalties : array of shape (L,)
+        α of each feature.
+    basis : array of shape (k, L), optional
+        Orthonormal columns Q.
     """
 
     rows: Rows
-    alpha: float | Array
+    penalties: Array
     basis: Array | None = None
+    majorises: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, rows: Rows, alpha: float) -> "Ridge":
-        """Return the problem in its smallest form.
+    def of(cls, rows: Rows, alpha: float = 0.0) -> "Ridge":
+        """Return the problem with one α, in its smallest form.
 
         With fewer rows than features every solution lies in the span of the rows: H = RᵀQᵀ,
         β = Qγ, and the problem in γ has the same penalty and as many unknowns as rows.
         """
         if len(rows) >= rows.n_features:
-            return cls(rows, alpha)
-        H = np.concatenate([block.H for block in rows.blocks()])
-        Q, R = linalg.qr(H.T, mode="economic", check_finite=False)
-        return cls(Rows.of(np.ascontiguousarray(R.T), rows.T, rows.a), alpha, Q)
+            return cls(rows, np.full(rows.n_features, alpha))
+        Q, R = linalg.qr(rows.whole().T, mode="economic", check_finite=False)
+        spanned = Rows.of(np.ascontiguousarray(R.T), rows.T, rows.a)
+        return cls(spanned, np.full(len(R), alpha), np.asarray(Q))
 
-    def sample(self, size: int, rng: np.random.Generator) -> "Ridge":
-        """Return the problem on a sample of the rows, which stand for all of them."""
-        return replace(self, rows=self.rows.sample(size, rng))
+    def on(self, rows: Rows) -> "Ridge":
+        """Return the problem on other rows, its penalties in proportion to their number."""
+        return replace(self, rows=rows, penalties=self.penalties * (rows.n / self.rows.n))
+
+    def take(self, chosen: Index) -> "Ridge":
+        """Return the problem on some of its rows, in memory."""
+        return self.on(self.rows.take(chosen))
+
+    def with_penalties(self, penalties: Array | float) -> "Ridge":
+        """Return the problem with other penalties, one for each feature or one for all."""
+        return replace(self, penalties=np.broadcast_to(penalties, self.rows.n_features))
+
+    def in_basis(self, Q: Array) -> "Ridge":
+        """Return the problem in γ, β = Qγ, for an unpenalised problem."""
+        rows = replace(self.rows, features=_Projected(self.rows.features, Q))
+        if self.rows.features is None:
+            rows = rows.stored()
+        basis = Q if self.basis is None else self.basis @ Q
+        return Ridge(rows, np.zeros(Q.shape[1]), basis)
 
     def coefficients(self, theta: Array) -> Array:
         """Return the β of a parameter of this problem."""
@@ -71,89 +108,91 @@ class Ridge:
     @property
     def penalised(self) -> bool:
         """Whether any α is above 0."""
-        return bool(np.any(self.alpha))
+        return bool(np.any(self.penalties))
 
     @property
     def zero(self) -> Array:
         """The parameter of the model that predicts zero."""
         return np.zeros((self.rows.n_features, self.rows.n_targets))
 
-    def squared_residuals(self, beta: Array) -> Array:
+    # -- one value for each row ------------------------------------------------------------
+
+    def residuals(self, theta: Array) -> Array:
+        """Return tᵢ - hᵢβ of every row, shape (n, q)."""
+        return np.asarray(self.rows.column(_Residuals(theta), self.dim))
+
+    def squared_residuals(self, theta: Array) -> Array:
         """Return ‖tᵢ - hᵢβ‖² of every row."""
-        s = np.empty(len(self.rows))
+        return np.asarray(self.rows.column(_SquaredResiduals(theta)))
 
-        def fill(block: Block) -> None:
-            s[block.where] = _squared_norms(block.T - block.H @ beta)
+    def leverages(self, whiten: Array) -> Array:
+        """Return ‖hᵢ V‖² of every row: with VVᵀ = (HᵀAH)⁻¹, the diagonal of the hat matrix / aᵢ."""
+        return np.asarray(self.rows.column(_SquaredNorms(whiten)))
 
-        self.rows.each(fill)
-        return s
+    # -- sums over the rows ----------------------------------------------------------------
 
-    def penalty(self, beta: Array) -> float:
-        """Return ½ α ‖β‖²."""
-        return 0.5 * float(np.vdot(beta, self.alpha * beta))
+    def penalty(self, theta: Array) -> float:
+        """Return ½ Σ αⱼ ‖βⱼ‖²."""
+        return 0.5 * float(self.penalties @ np.einsum("ij,ij->i", theta, theta))
 
-    def cost_and_gradient(
-        self, beta: Array, loss: RhoAndWeight, w: Array | None = None
-    ) -> tuple[float, Array]:
-        """Return ½ Σ aᵢ ρ(sᵢ) + ½ α ‖β‖² and its gradient αβ - HᵀΛ(T - Hβ), in one pass.
+    def cost(self, theta: Array, loss: Criterion) -> float:
+        """Return ½ Σ aᵢ ρ(sᵢ) + penalty."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            (total,) = self.rows.total(_Cost(theta, loss))
+        return 0.5 * float(total) + self.penalty(theta)
 
-        The weight of every row is left in ``w`` on the way.
-        """
+    def point(self, theta: Array, loss: Criterion) -> Point:
+        """Return the cost and its gradient αβ - HᵀΛ(T - Hβ), in one pass."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total, pull = self.rows.total(_CostAndPull(theta, loss))
+        cost = 0.5 * float(total) + self.penalty(theta)
+        return Point(theta, cost, self.penalties[:, None] * theta - pull)
 
-        def term(block: Block) -> tuple[Array, Array]:
-            R = block.T - block.H @ beta
-            rho, weight = loss.rho_and_weight(_squared_norms(R))
-            if w is not None:
-                w[block.where] = weight
-            R *= (block.a * weight)[:, None]
-            return block.a @ rho, block.H.T @ R
+    def weighted(self, theta: Array, loss: Criterion) -> Weighted[Array]:
+        """Return the cost, and the moments HᵀΛH and HᵀΛ(T - Hβ), in one pass."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total, mass, gram, pull = self.rows.total(_Moments(theta, loss))
+        misfit, penalty = 0.5 * float(total), self.penalty(theta)
+        return Weighted(theta, loss, misfit, penalty, float(mass), (gram, pull))
 
-        with np.errstate(over="ignore"):
-            total, pull = self.rows.total(term)
-        return 0.5 * float(total) + self.penalty(beta), self.alpha * beta - pull
+    def gram(self) -> Array:
+        """Return HᵀAH + diag(α)."""
+        (gram,) = self.rows.total(_gram)
+        return self._with_penalties(gram)
 
-    def solve(self, w: Array, beta: Array) -> Array:
-        """Return the minimiser of the problem weighted by ``w``, as a step from ``beta``.
+    # -- the weighted problem --------------------------------------------------------------
 
-        β - B⁻¹∇ with B = HᵀΛH + αI equals (23) in exact arithmetic. In floating point the
-        rounding of B then slows the iteration down but does not move where it ends.
-        """
-        if not self.penalised:
-            return self._minimum_norm(w)
-        factor, descent = self.normal(w, beta)
-        return beta + factor.solve(descent)
+    def factor(self, weighted: Weighted[Array]) -> Factor:
+        """Return the factor of HᵀΛH + diag(α)."""
+        return Factor.of(self._with_penalties(weighted.moments[0]))
 
-    def factor(self, w: Array) -> "Factor":
-        """Return the factor of HᵀΛH + αI."""
-        return self.normal(w, self.zero)[0]
+    def step(self, weighted: Weighted[Array], factor: Factor) -> Array:
+        """Return β + B⁻¹g, B by its factor."""
+        descent = weighted.moments[1] - self.penalties[:, None] * weighted.theta
+        return weighted.theta + factor.solve(descent)
 
-    def between(self, beta: Array, target: Array, step: float) -> Array:
-        """Return the parameter that lies ``step`` of the way from ``beta`` to ``target``."""
-        return beta + step * (target - beta)
+    def solve(self, weighted: Weighted[Array]) -> Array:
+        """Return the minimiser of the weighted problem, of smallest norm where there are many."""
+        factor = self.factor(weighted)
+        if self.penalised or factor.sharp:
+            return self.step(weighted, factor)
+        return self._minimum_norm(weighted)
 
-    def change(self, beta: Array, other: Array) -> float:
+    def between(self, theta: Array, target: Array, step: float) -> Array:
+        """Return the parameter that lies ``step`` of the way from ``theta`` to ``target``."""
+        return theta + step * (target - theta)
+
+    def change(self, theta: Array, other: Array) -> float:
         """Return the distance of two parameters relative to their size."""
-        size = max(float(np.linalg.norm(beta)), float(np.linalg.norm(other)))
-        return float(np.linalg.norm(beta - other)) / size if size > 0 else 0.0
+        size = max(float(np.linalg.norm(theta)), float(np.linalg.norm(other)))
+        return float(np.linalg.norm(theta - other)) / size if size > 0 else 0.0
 
-    def normal(self, w: Array, beta: Array) -> tuple["Factor", Array]:
-        """Return the factor of HᵀΛH + αI, and the descent HᵀΛ(T - Hβ) - αβ."""
-        gram, pull = self.moments(w, beta)
-        gram.flat[:: len(gram) + 1] += np.ravel(self.alpha)
-        return Factor.of(gram), pull - self.alpha * beta
+    def _with_penalties(self, gram: Array) -> Array:
+        gram = gram.copy()
+        gram.flat[:: len(gram) + 1] += self.penalties
+        return gram
 
-    def moments(self, w: Array, beta: Array) -> tuple[Array, Array]:
-        """Return HᵀΛH and HᵀΛ(T - Hβ)."""
-
-        def term(block: Block) -> tuple[Array, Array]:
-            aw = (block.a * w[block.where])[:, None]
-            scaled = np.sqrt(aw) * block.H
-            return scaled.T @ scaled, block.H.T @ (aw * (block.T - block.H @ beta))
-
-        gram, pull = self.rows.total(term)
-        return gram, pull
-
-    def _minimum_norm(self, w: Array) -> Array:
+    def _minimum_norm(self, weighted: Weighted[Array]) -> Array:
         """Return the minimiser of smallest norm, by the singular values of √Λ H.
 
         The rows are first brought to a triangle, block by block, by orthogonal rotations: these
@@ -162,47 +201,104 @@ class Ridge:
         """
         L = self.rows.n_features
         triangle = np.empty((0, L + self.dim))
-        for H, T, a, where in self.rows.blocks():
-            root = np.sqrt(a * w[where])[:, None]
-            stack = np.concatenate([triangle, root * np.hstack([H, T])])
+        for block in self.rows.blocks():
+            H = block.H.toarray() if is_sparse(block.H) else block.H
+            aw = block.a * weighted.loss.weight(_squared_norms(block.T - H @ weighted.theta))
+            stack = np.concatenate([triangle, np.sqrt(aw)[:, None] * np.hstack([H, block.T])])
             triangle = np.asarray(np.linalg.qr(stack, mode="r"))
         cutoff = max(len(self.rows), L) * _EPS
         H, T = triangle[:, :L], triangle[:, L:]
         return np.asarray(linalg.lstsq(H, T, cond=cutoff, check_finite=False)[0])
 
 
+# -- pure functions of a block, which can be sent to wherever the block is ---------------------
+
+
 @dataclass(frozen=True)
-class Factor:
-    """The Cholesky factor of a positive definite B, and what had to be added to B to have one."""
+class _Projected:
+    """The feature map h(x)Q."""
 
-    upper: Array
-    jitter: float
-
-    @classmethod
-    def of(cls, B: Array) -> "Factor":
-        """Factor B, positive definite up to rounding.
-
-        A multiple of the identity is added when Cholesky finds B singular, tenfold until it
-        does not: a step gets shorter and stays a descent.
-        """
-        jitter = 0.0
-        while True:
-            try:
-                upper = linalg.cholesky(B + jitter * np.eye(len(B)), check_finite=False)
-                return cls(upper, jitter)
-            except linalg.LinAlgError:
-                jitter = max(10 * jitter, _EPS * float(np.trace(B)), _TINY)
-
-    def solve(self, g: Array) -> Array:
-        """Return B⁻¹g."""
-        return np.asarray(linalg.cho_solve((self.upper, False), g, check_finite=False))
+    features: Features | None
+    Q: Array
 
     @property
-    def sharp(self) -> bool:
-        """Whether B is so far from singular that its rounding does no harm."""
-        diagonal = np.abs(np.diagonal(self.upper))
-        return self.jitter == 0 and bool(diagonal.min() > _SHARP * diagonal.max())
+    def n_features(self) -> int:
+        return int(self.Q.shape[1])
+
+    def __call__(self, X: Any) -> Array:
+        return np.asarray((X if self.features is None else self.features(X)) @ self.Q)
 
 
-def _squared_norms(R: Array) -> Array:
+@dataclass(frozen=True)
+class _Residuals:
+    theta: Array
+
+    def __call__(self, block: Block) -> Array:
+        return np.asarray(block.T - block.H @ self.theta)
+
+
+@dataclass(frozen=True)
+class _SquaredResiduals:
+    theta: Array
+
+    def __call__(self, block: Block) -> Array:
+        return _squared_norms(block.T - block.H @ self.theta)
+
+
+@dataclass(frozen=True)
+class _SquaredNorms:
+    V: Array
+
+    def __call__(self, block: Block) -> Array:
+        return _squared_norms(block.H @ self.V)
+
+
+@dataclass(frozen=True)
+class _Cost:
+    theta: Array
+    loss: Criterion
+
+    def __call__(self, block: Block) -> tuple[Array]:
+        return (block.a @ self.loss.rho(_squared_norms(block.T - block.H @ self.theta)),)
+
+
+@dataclass(frozen=True)
+class _CostAndPull:
+    theta: Array
+    loss: Criterion
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        R = block.T - block.H @ self.theta
+        rho, w = self.loss.rho_and_weight(_squared_norms(R))
+        R *= (block.a * w)[:, None]
+        return block.a @ rho, block.H.T @ R
+
+
+@dataclass(frozen=True)
+class _Moments:
+    theta: Array
+    loss: Criterion
+
+    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
+        R = block.T - block.H @ self.theta
+        s = _squared_norms(R)
+        aw = block.a * self.loss.weight(s)
+        gram = weighted_gram(block.H, block.a * self.loss.metric(s))
+        return block.a @ self.loss.rho(s), aw.sum(), gram, block.H.T @ (aw[:, None] * R)
+
+
+def _gram(block: Block) -> tuple[Array]:
+    return (weighted_gram(block.H, block.a),)
+
+
+def weighted_gram(H: Any, aw: Array) -> Array:
+    """Return HᵀΛH for the diagonal Λ ≥ 0, H dense or sparse."""
+    if is_sparse(H):
+        rows = H.multiply(np.sqrt(aw)[:, None]).tocsr()
+        return np.asarray((rows.T @ rows).toarray())
+    rows = np.sqrt(aw)[:, None] * H
+    return np.asarray(rows.T @ rows)
+
+
+def _squared_norms(R: Any) -> Array:
     return np.asarray(np.einsum("ij,ij->i", R, R))

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from kmpe.arrays import Array
+from kmpe.rows.checks import check_range
 
 __all__ = ["ACTIVATIONS", "Activation", "HiddenLayer"]
 
@@ -90,8 +91,19 @@ class HiddenLayer:
         """Return the layer of the first nodes."""
         return HiddenLayer(self.W[:, :n_hidden].copy(), self.b[:n_hidden].copy(), self.activation)
 
+    @property
+    def n_features(self) -> int:
+        """The number of hidden nodes L."""
+        return int(self.W.shape[1])
+
     def __call__(self, X: Any) -> Array:
         """Return the features of the rows of X, dense or sparse."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            H = self._features(X)
+        check_range(H, "the hidden layer", "scale X, or choose a bounded activation")
+        return H
+
+    def _features(self, X: Any) -> Array:
         z = np.asarray(X @ self.W)
         if self.activation == "rbf":
             squares = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else (X * X).sum(axis=1)

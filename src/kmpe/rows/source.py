@@ -1,21 +1,22 @@
-"""Rows of a regression problem, read block by block.
+"""Rows of a regression problem or a PCA, read block by block.
 
-Only two things are ever asked of the data: a sum over blocks of rows, and a sample of rows.
-What stands behind a block, a slice of an array or features computed on the spot, is known
-here and nowhere else.
+Only three things are ever asked of the data: a sum over blocks of rows, one value for each row,
+and a sample of rows. What stands behind a block, a slice of an array, a file or features that are
+computed on the spot, is known here and nowhere else.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from kmpe.arrays import Array
-from kmpe.rows import passes
+from kmpe.arrays import Array, Index
+from kmpe.rows import threads
 
-__all__ = ["Block", "Rows"]
+__all__ = ["Block", "Features", "Outputs", "Rows", "is_sparse"]
 
 # A block of features is read from memory once and from the cache for the rest of a pass. On
 # 200 000 rows of 500 features a pass takes 50 ms with blocks of 8 MB, 64 ms with 4 MB and 105 ms
@@ -23,101 +24,163 @@ __all__ = ["Block", "Rows"]
 _BLOCK_BYTES = 8 << 20
 
 
-class Block(NamedTuple):
-    """Some rows: features (n × L), targets (n × q), sample weights (n), and where they stand."""
+class Features(Protocol):
+    """A feature map: what the inputs of some rows become."""
 
-    H: Array
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+
+    def __call__(self, X: Any, /) -> Any:
+        """Return the features of the rows of X."""
+
+
+class Block(NamedTuple):
+    """Some rows: features (n × L), dense or sparse, targets (n × q) and sample weights (n)."""
+
+    H: Any
     T: Array
     a: Array
-    where: slice
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Features, targets and sample weights of all rows.
+    """Inputs, targets and sample weights of all rows.
 
     Parameters
     ----------
-    features : callable
-        From a slice or an array of row numbers to the features of these rows. Several threads
-        call it at the same time.
+    X : array, sparse matrix or Reader of shape (n, d)
+        Inputs. Several threads read them at the same time.
     T : array of shape (n, q)
-        Targets.
+        Targets; q is 0 where there are none.
     a : array of shape (n,)
         Sample weights.
-    n_features : int
-        The number of features L.
+    features : Features, optional
+        What is made of the inputs; by default they are the features.
     """
 
-    features: Callable[[Any], npt.NDArray[Any]]
+    X: Any
     T: npt.NDArray[Any]
     a: Array
-    n_features: int
+    features: Features | None = None
 
     @classmethod
-    def of(cls, H: npt.NDArray[Any], T: Array, a: Array | None = None) -> Self:
-        """Return the rows of a matrix that is in memory."""
-        a = np.broadcast_to(np.float64(1.0), len(H)) if a is None else a
-        return cls(H.__getitem__, T, a, H.shape[1])
+    def inputs(cls, X: Any, features: Features | None = None) -> Self:
+        """Return the rows of inputs alone, to predict from."""
+        n = X.shape[0]
+        return cls(X, np.zeros((n, 0)), np.broadcast_to(np.float64(1.0), n), features)
+
+    @classmethod
+    def of(cls, H: Any, T: Array, a: Array | None = None) -> Self:
+        """Return the rows of a matrix of features."""
+        return cls(H, T, np.broadcast_to(np.float64(1.0), len(T)) if a is None else a)
 
     def __len__(self) -> int:
         return len(self.T)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features L."""
+        return int(self.X.shape[1]) if self.features is None else self.features.n_features
 
     @property
     def n_targets(self) -> int:
         """The number of targets q."""
         return int(self.T.shape[1])
 
+    @cached_property
+    def n(self) -> float:
+        """The number of rows as they count: the sum of their weights."""
+        return float(self.a.sum())
+
+    @cached_property
+    def n_counted(self) -> int:
+        """The number of rows that have a weight."""
+        return int(np.count_nonzero(self.a))
+
+    def block(self, where: slice | Index) -> Block:
+        """Return some rows; sums are taken in double precision whatever X is kept in."""
+        H = self.X[where]
+        if self.features is not None:
+            H = self.features(H)
+        if not is_sparse(H):
+            H = np.asarray(H, dtype=np.float64)
+        return Block(H, np.asarray(self.T[where], dtype=np.float64), self.a[where])
+
     def blocks(self) -> Iterator[Block]:
         """Yield all rows in order, a block at a time."""
-        for part in self._parts():
-            yield from map(self._block, part)
-
-    def each(self, work: Callable[[Block], object]) -> None:
-        """Call ``work`` on every block, several at a time."""
-        passes.each(self._parts(), lambda where: work(self._block(where)))
+        for part in self._parts:
+            yield from map(self.block, part)
 
     def total(self, term: Callable[[Block], tuple[Array, ...]]) -> tuple[Array, ...]:
         """Return the sums of what ``term`` returns over all blocks, several at a time.
 
-        The digits do not depend on how many.
+        The digits do not depend on how many. A term is a pure function of its block.
         """
-        return passes.total(self._parts(), lambda where: term(self._block(where)))
+        return threads.total(self._parts, lambda where: term(self.block(where)))
 
-    def sample(self, size: int, rng: np.random.Generator) -> Self:
-        """Draw about ``size`` rows, which stand for all of them, into memory.
+    def column(
+        self, value: Callable[[Block], npt.NDArray[Any]], width: int | None = None
+    ) -> npt.NDArray[Any]:
+        """Return what ``value`` returns for each row, shape (n,) or with a width (n, width)."""
+        out = np.empty(len(self) if width is None else (len(self), width))
 
-        Rows of equal weight, those without weight aside, are drawn without repetition. Otherwise
-        a row is drawn as often as its weight asks for, and has that number as its weight.
+        def fill(where: slice) -> None:
+            out[where] = value(self.block(where))
+
+        threads.each(self._parts, fill)
+        return out
+
+    def take(self, chosen: Index, a: Array | None = None) -> Self:
+        """Return some of the rows with their features in memory; ``a`` are their new weights."""
+        H, T, kept = self.block(chosen)
+        return self.of(H, T, kept if a is None else a)
+
+    def whole(self) -> Array:
+        """Return the features of all rows as one dense array."""
+        if self.features is None:
+            H = self.X[:]
+            return np.asarray(H.toarray() if is_sparse(H) else H, dtype=np.float64)
+        return self.column(_features, self.n_features)
+
+    def stored(self, dtype: npt.DTypeLike = np.float64) -> Self:
+        """Return these rows with all features computed once and kept in memory.
+
+        Sparse features stay sparse, whatever their type.
         """
-        most = self.a.max()
-        if bool(np.all((self.a == most) | (self.a == 0))):
-            counted = np.flatnonzero(self.a)
-            chosen = counted[np.sort(rng.choice(len(counted), size, replace=False))]
-            repeats = np.ones(size)
-        else:
-            drawn = rng.choice(len(self), size, p=self.a / self.a.sum())
-            chosen, counts = np.unique(drawn, return_counts=True)
-            repeats = counts.astype(np.float64)
-        H = np.asarray(self.features(chosen), dtype=np.float64)
-        T = np.asarray(self.T[chosen], dtype=np.float64)
-        return self.of(H, T, repeats * (float(self.a.sum()) / size))
-
-    def stored(self, dtype: npt.DTypeLike) -> Self:
-        """Return these rows with all features computed once and kept in memory."""
+        features = self.features
+        if features is None:
+            return self
+        if is_sparse(self.X) and is_sparse(H := features(self.X)):
+            return replace(self, X=H, features=None)
         H = np.empty((len(self), self.n_features), dtype)
 
         def keep(where: slice) -> None:
-            H[where] = self.features(where)
+            H[where] = features(self.X[where])
 
-        passes.each(self._parts(), keep)
-        return replace(self, features=H.__getitem__)
+        threads.each(self._parts, keep)
+        return replace(self, X=H, features=None)
 
+    @cached_property
     def _parts(self) -> list[list[slice]]:
-        return passes.slices(len(self), max(1, _BLOCK_BYTES // (8 * self.n_features)))
+        return threads.parts(len(self), max(1, _BLOCK_BYTES // (8 * max(1, self.n_features))))
 
-    def _block(self, where: slice) -> Block:
-        # Sums are taken in double precision whatever the features are kept in.
-        H = np.asarray(self.features(where), dtype=np.float64)
-        T = np.asarray(self.T[where], dtype=np.float64)
-        return Block(H, T, self.a[where], where)
+
+@dataclass(frozen=True)
+class Outputs:
+    """The outputs hβ of the rows of a block."""
+
+    coef: Array
+
+    def __call__(self, block: Block) -> Array:
+        """Return one row of outputs for each."""
+        return np.asarray(block.H @ self.coef)
+
+
+def is_sparse(H: Any) -> bool:
+    """Whether a matrix is one of scipy's sparse ones."""
+    return hasattr(H, "tocsr")
+
+
+def _features(block: Block) -> Array:
+    return np.asarray(block.H.toarray() if is_sparse(block.H) else block.H)

@@ -12,9 +12,10 @@ from enum import Enum
 import numpy as np
 
 from kmpe.arrays import Array
-from kmpe.problems.ridge import Factor
+from kmpe.problems.factor import Factor
+from kmpe.problems.ridge import Point
 
-__all__ = ["Descent", "Outcome", "Point", "descend"]
+__all__ = ["Descent", "Outcome", "descend"]
 
 # Armijo's share of the predicted decrease that a step must reach.
 _SUFFICIENT = 1e-4
@@ -36,15 +37,6 @@ class Outcome(Enum):
     STALLED = "no step lowers the cost in floating point"
     SLOW = "the factor is a poor one"
     MAX_ITER = "no step is left"
-
-
-@dataclass(frozen=True)
-class Point:
-    """A parameter with its cost and gradient."""
-
-    theta: Array
-    cost: float
-    gradient: Array
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ until there are enough of them.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -21,11 +22,15 @@ from scipy import linalg
 from kmpe.arrays import Array
 from kmpe.losses import Correntropy, Loss
 from kmpe.losses.floored import Floored
-from kmpe.problems.ridge import Factor, Ridge
+from kmpe.problems.factor import Factor
+from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
-from kmpe.solvers.ridge import fit_ridge
+from kmpe.solvers.record import Fit
 
-__all__ = ["Stream"]
+__all__ = ["RidgeFit", "Stream"]
+
+#: From a ridge problem to its robust fit.
+RidgeFit = Callable[[Ridge], Fit[Array]]
 
 # A burst of five bad batches is outvoted.
 _WINDOW = 11
@@ -102,16 +107,17 @@ class Stream:
             return self.loss
         return self.loss.at(float(np.median(self.scales)))
 
-    def after(
-        self, batch: Rows, *, max_iter: int = 100, tol: float = 1e-8, seed: int = 0
-    ) -> tuple["Stream", Array]:
-        """Return the stream with one more batch, and the weight of each of the batch's rows."""
+    def after(self, batch: Rows, fit: RidgeFit) -> tuple["Stream", Array]:
+        """Return the stream with one more batch, and the weight of each of the batch's rows.
+
+        ``fit`` is asked for the robust fit of the first few batches.
+        """
         if self.past is not None:
             return self._weighed(batch, self.past)
         opening = replace(self, opening=(*self.opening, batch))
         if opening._n_opening < _GROWN * self.n_fitted:
             return opening, np.ones(len(batch))
-        return opening._fitted(max_iter, tol, seed)
+        return opening._fitted(fit)
 
     @property
     def _rule(self) -> Loss:
@@ -119,10 +125,10 @@ class Stream:
         return self.loss if self.loss.has_rule else Correntropy()
 
     def _scale(self, batch: Rows, theta: Array) -> float:
-        s = Ridge(batch, 0.0).squared_residuals(theta)
+        s = Ridge(batch, np.zeros(batch.n_features)).squared_residuals(theta)
         return self._rule.resolve(s, batch.a, batch.n_targets).scale
 
-    def _fitted(self, max_iter: int, tol: float, seed: int) -> tuple["Stream", Array]:
+    def _fitted(self, fit: RidgeFit) -> tuple["Stream", Array]:
         """Fit the first batches together: once to find the bad ones, once without these."""
         reaches = _reaches(self.opening)
         usual = np.array(
@@ -133,8 +139,8 @@ class Stream:
             ages = np.arange(len(trusts))[::-1]
             rows = _joined(self.opening, trusts * self.forgetting**ages)
             problem = Ridge.of(rows, self.alpha)
-            fit = fit_ridge(problem, self.loss, max_iter=max_iter, tol=tol, seed=seed)
-            theta = problem.coefficients(fit.theta)
+            fitted = fit(problem)
+            theta = problem.coefficients(fitted.theta)
             scales = tuple(self._scale(batch, theta) for batch in self.opening)
             trusts = usual * [
                 _trust(batch, scale, scales)
@@ -146,13 +152,14 @@ class Stream:
         n, L = len(rows), rows.n_features
         complete = len(trusts) >= _OPENING and n >= _OPENING_ROWS * L
         if complete or 8 * n * L > _OPENING_BYTES:
-            past = _expanded(Ridge(rows, 0.0), fit.loss, theta, 1.0)[0]
+            past = _expanded(rows, fitted.loss, theta, 1.0)[0]
             stream = replace(stream, past=past, opening=())
-        return stream, trusts[-1] * fit.weights[-len(self.opening[-1]) :]
+        last = Ridge(self.opening[-1], np.zeros(L)).squared_residuals(theta)
+        return stream, trusts[-1] * fitted.criterion.weight(last)
 
     def _weighed(self, batch: Rows, past: Past) -> tuple["Stream", Array]:
         """Weigh a batch by the model that stands, and let both settle."""
-        problem, theta = Ridge(batch, 0.0), self.theta
+        theta = self.theta
         scale = self._scale(batch, theta)
         reach = _reach(batch, past.gram)
         stream = replace(
@@ -163,25 +170,45 @@ class Stream:
         trust = _trust(batch, scale, stream.scales) * _trust(batch, reach, stream.reaches)
         loss = stream.resolved()
         for _ in range(_ROUNDS):
-            new, w = _expanded(problem, loss, theta, trust)
+            new, w = _expanded(batch, loss, theta, trust)
             gram = new.gram + self.forgetting * past.gram
             moment = new.moment + self.forgetting * past.moment
             theta = _solved(gram, moment, self.alpha, theta)
         return replace(stream, theta=theta, past=Past(gram, moment)), w
 
 
-def _expanded(problem: Ridge, loss: Loss, theta: Array, trust: float) -> tuple[Past, Array]:
+@dataclass(frozen=True)
+class _Curved:
+    """A criterion whose weights are the curvatures of a loss."""
+
+    loss: Floored
+    dim: int
+
+    def rho(self, s: Array) -> Array:
+        return self.loss.rho(s)
+
+    def weight(self, s: Array) -> Array:
+        return self.loss.curvature(s, self.dim)
+
+    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
+        return self.rho(s), self.weight(s)
+
+    def metric(self, s: Array) -> Array:
+        return self.weight(s)
+
+
+def _expanded(batch: Rows, loss: Loss, theta: Array, trust: float) -> tuple[Past, Array]:
     """Return the cost of a batch to second order around ``theta``, and the weights there.
 
     Its minimiser is right to second order in what ``theta`` still has to move; with frozen
     weights it would be right to first order only.
     """
+    problem = Ridge(batch, np.zeros(batch.n_features))
     s = problem.squared_residuals(theta)
-    floored = Floored.at(loss, s, problem.sample_weight, problem.dim)
-    gram, _ = problem.moments(trust * floored.curvature(s, problem.dim), theta)
-    w = np.empty(len(s))
-    _, gradient = problem.cost_and_gradient(theta, floored, w)
-    return Past(gram, gram @ theta - trust * gradient), trust * w
+    criterion = Floored.at(loss, s, batch.a, problem.dim)
+    gram = trust * problem.weighted(theta, _Curved(criterion, problem.dim)).moments[0]
+    gradient = trust * problem.point(theta, criterion).gradient
+    return Past(gram, gram @ theta - gradient), trust * criterion.weight(s)
 
 
 def _trust(batch: Rows, size: float, sizes: tuple[float, ...]) -> float:
@@ -203,27 +230,29 @@ def _reach(batch: Rows, gram: Array) -> float:
 def _reaches(batches: tuple[Rows, ...]) -> tuple[float, ...]:
     """Return the reach of each batch: the median of what it is among each of the others."""
     samples = [_few_rows(batch) for batch in batches]
-    return tuple(float(np.median([_reach_among(H, other) for other in samples])) for H in samples)
+    return tuple(np.median([_reaches_among(samples, H) for H in samples], axis=0).tolist())
 
 
-def _reach_among(H: Array, other: Array) -> float:
-    """Return the reach of rows H among other rows, by their products: they are few."""
+def _reaches_among(samples: list[Array], other: Array) -> list[float]:
+    """Return the reach of the rows of each sample among other rows, by products: they are few."""
     blur = _BLUR * float(np.vdot(other, other)) / other.shape[1]
     if blur == 0:
-        return 0.0
+        return [0.0] * len(samples)
     factor = Factor.of(other @ other.T + blur * np.eye(len(other)))
+    H = np.concatenate(samples)
     across = other @ H.T
-    left = float(np.vdot(H, H)) - float(np.vdot(across, factor.solve(across)))
-    return math.sqrt(max(left, 0.0) / len(H))
+    left = np.einsum("ij,ij->i", H, H) - np.einsum("ij,ij->j", across, factor.solve(across))
+    ends = np.cumsum([len(sample) for sample in samples])[:-1]
+    return [math.sqrt(max(float(part.mean()), 0.0)) for part in np.split(left, ends)]
 
 
 def _few_rows(batch: Rows) -> Array:
-    return np.asarray(batch.features(slice(0, None, -(-len(batch) // _COMPARED_ROWS))), np.float64)
+    return np.asarray(batch.X[:: -(-len(batch) // _COMPARED_ROWS)], np.float64)
 
 
 def _joined(batches: tuple[Rows, ...], shares: Array) -> Rows:
     """Return the rows of all batches, each with its share of its weight."""
-    H = np.concatenate([batch.features(slice(None)) for batch in batches])
+    H = np.concatenate([batch.X for batch in batches])
     T = np.concatenate([batch.T for batch in batches])
     a = np.concatenate([share * b.a for share, b in zip(shares, batches, strict=True)])
     return Rows.of(H, T, a)

@@ -8,22 +8,90 @@ how far out they lie in the directions that the rows themselves point out (Stahe
 concentration begins at the half that lies furthest in.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
-import numpy.typing as npt
 from scipy import linalg
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, Index, Mask
+from kmpe.losses import Squared
+from kmpe.problems.pca import Points, Scatter, Subspace, WeightedPCA, weighted_pca
+from kmpe.solvers.walk import Begun
 
-__all__ = ["believable_rows", "central_rows", "enough_components"]
+__all__ = ["PCAStart", "believable_rows", "central_rows", "enough_components", "most_dimensions"]
 
-Mask = npt.NDArray[np.bool_]
-Index = npt.NDArray[np.intp]
+# The robust start looks at this many rows, and at 20 for each component.
+_ROWS = 600
+_ROWS_PER_COMPONENT = 20
+# A subspace of more dimensions than a tenth of the rows fits outliers as well as the others.
+_LEAST_ROWS_PER_COMPONENT = 10
+# With many more rows than this for each column, σ settles on that many of them.
+_SAMPLE_ROWS_PER_COLUMN = 20
 
 _N_DIRECTIONS = 250
 _N_SUBSETS = 12
 _N_CARRIED_ON = 2
 _MAX_CONCENTRATIONS = 10
 _MEDIAN_STEPS = 10
+
+
+@dataclass(frozen=True)
+class PCAStart:
+    """The start of a PCA: plain PCA, or the PCA of the half of the rows that lies furthest in.
+
+    Parameters
+    ----------
+    robust : bool
+        Which of the two.
+    n_components : int, optional
+        The number of dimensions that weights are learnt in, if it is given.
+    share : float
+        The share of the variance that they must hold otherwise.
+    most : int
+        The largest number of them, `most_dimensions`.
+    n_wanted : int
+        The number of components that will be asked for, if it is known, or 1.
+    seed : int
+        Seed of the directions and subsets.
+    """
+
+    robust: bool
+    n_components: int | None
+    share: float
+    most: int
+    n_wanted: int
+    seed: int
+
+    def __call__(self, problem: WeightedPCA) -> Begun[WeightedPCA, Subspace]:
+        """Return where the fit begins, its problem in the dimensions that weights are learnt in."""
+        if self.robust:
+            return self._from_central_rows(problem)
+        problem = problem.with_components(self.n_components or self.most)
+        return Begun(problem, problem, _plain_pca(problem))
+
+    def _from_central_rows(self, problem: WeightedPCA) -> Begun[WeightedPCA, Subspace]:
+        points, rng = problem.points, np.random.RandomState(self.seed)
+        index = points.sample(max(_ROWS, _ROWS_PER_COMPONENT * self.n_wanted), self.seed)
+        Z, centre = central_rows(points.some(index).X, rng)
+        m = self.n_components or enough_components(Z, centre, self.share, self.most)
+        kept = index[believable_rows(Z, centre, m, rng)]
+        problem = problem.with_components(m)
+        half = weighted_pca(Points(points.some(kept).X, np.ones(len(kept))), m)
+        theta = half.lift(_plain_pca(half))
+        size = max(_SAMPLE_ROWS_PER_COLUMN * points.d, len(index))
+        if not (isinstance(problem, Scatter) and size < len(points) // 4):
+            return Begun(problem, problem, theta)
+        sample = points.some(points.sample(size, self.seed + 1))
+        return Begun(problem, Scatter(sample, m), theta)
+
+
+def most_dimensions(points: Points) -> int:
+    """Return the largest number of dimensions that weights can be learnt in."""
+    return min(points.d - 1, max(1, points.n_whole // _LEAST_ROWS_PER_COMPONENT))
+
+
+def _plain_pca(problem: WeightedPCA) -> Subspace:
+    return problem.solve(problem.weighted(problem.origin, Squared()))
 
 
 def central_rows(X: Array, rng: np.random.RandomState) -> tuple[Array, Mask]:

@@ -10,22 +10,35 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from kmpe.arrays import Array
-from kmpe.choice.penalty import WIDTHS, Tuned, choose_width, tune
-from kmpe.estimators.inputs import BlockReader, read
-from kmpe.inference.covariance import outlier_limit, scaled_residuals
+from kmpe.choice.penalty import WIDTHS, Tuned, Tuning, choose_width
+from kmpe.choice.scale import GivenLoss
+from kmpe.estimators.inputs import (
+    check_loss,
+    check_number,
+    check_weights,
+    check_whole_number,
+    read,
+)
 from kmpe.inference.intervals import leave_one_out
+from kmpe.inference.outliers import outlier_limit, scaled_residuals
 from kmpe.losses import Correntropy, Loss
 from kmpe.problems.ridge import Ridge
+from kmpe.rows.checks import weight_unit
+from kmpe.rows.files import Reader
 from kmpe.rows.hidden_layer import ACTIVATIONS, Activation, HiddenLayer
-from kmpe.rows.source import Block, Rows
+from kmpe.rows.source import Outputs, Rows
 from kmpe.rows.threads import free_memory, team
-from kmpe.solvers.ridge import INITS, fit_ridge
+from kmpe.solvers.minimise import minimise
+from kmpe.solvers.record import Fit
+from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.stream import Stream
+from kmpe.solvers.walk import Chosen, walk
+from kmpe.starts.ridge import INITS, RidgeStart
 
-__all__ = ["ELM", "check_range"]
+__all__ = ["ELM"]
 
 # What H may take of the memory that is free, and where X is out of core, at most.
 _SHARE_OF_MEMORY = 0.25
@@ -33,8 +46,6 @@ _OUT_OF_CORE = 256 << 20
 # A stream begins before anything can be chosen.
 _STREAM_ALPHA = 1e-3
 _STREAM_HIDDEN = 100
-# Squares of larger numbers, summed over the rows, overflow.
-_LARGEST = 1e150
 
 
 class ELM(BaseEstimator):  # type: ignore[misc]
@@ -74,7 +85,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     @property
     def n_hidden_(self) -> int:
         """The number of hidden nodes: the chosen one."""
-        return int(self.hidden_layer_.W.shape[1])
+        return self.hidden_layer_.n_features
 
     def transform_hidden(self, X: Any) -> Array:
         """Return the features H of the hidden layer, (19) of the paper.
@@ -89,9 +100,8 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         array of shape (n, n_hidden_)
         """
         check_is_fitted(self)
-        X = read(self, X, reset=False)
-        rows = self._rows(X, np.empty((X.shape[0], 0)), None).stored(X.dtype)
-        return np.asarray(rows.features(slice(None)))
+        X = read(self, X, reset=False, accept_sparse="csr")
+        return np.asarray(Rows.inputs(X, self.hidden_layer_).stored(X.dtype).X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -101,41 +111,62 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Draw the hidden layer and fit the targets T of shape (n, q)."""
         self._check_parameters()
-        a = _check_weights(sample_weight, X)
-        rng = self._draw_layer(X)
+        a = check_weights(sample_weight, X)
+        layer = self._draw_layer(X)
+        unit, alpha = weight_unit(a), self._given_alpha()
+        tuning = Tuning(self._given_loss(), None if alpha is None else alpha / unit, self.init)
         with team():
-            rows = self._rows(X, T, a)
+            rows = Rows(X, T, a / unit, layer)
             if isinstance(self.n_hidden, str):
-                width = choose_width(rows, loss=self._given_loss(), alpha=self._given_alpha())
-                self.hidden_layer_ = self.hidden_layer_.first(width)
-                rows = self._rows(X, T, a)
-            if len(T) * self.n_hidden_ * X.dtype.itemsize <= self._memory_limit(X):
+                layer = layer.first(choose_width(rows, loss=tuning.loss, alpha=tuning.alpha))
+                rows = replace(rows, features=layer)
+            if len(T) * layer.n_features * X.dtype.itemsize <= self._memory_limit(X):
                 rows = rows.stored(X.dtype)
-            problem = Ridge.of(rows, 0.0)
-            tuned = self._tune(problem)
-            problem = replace(problem, alpha=tuned.alpha)
-            fit = fit_ridge(
-                problem,
-                tuned.loss,
-                init=self.init,
-                theta=tuned.beta if self._given_loss() is None else None,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                # Drawn after the layer, which is then the same with any solver.
-                seed=int(rng.randint(2**31 - 1)),
-            )
+            walked = walk(Ridge.of(rows), tuning.start, tuning.choose, self._solve)
+            problem, fit = walked.chosen.problem, walked.fit
+            R = problem.residuals(fit.theta)
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
+        tuned: Tuned = walked.chosen.details
+        self.hidden_layer_ = layer
         self._keep_coef(problem.coefficients(fit.theta), X.dtype)
         self.loss_ = fit.loss
-        self.alpha_ = tuned.alpha
-        self.selection_ = tuned.selection
-        self.weights_ = fit.weights
+        self.alpha_ = tuned.alpha * unit
+        self.noise_ = tuned.noise
+        self.weights_ = fit.criterion.weight(np.einsum("ij,ij->i", R, R))
         self.n_iter_ = fit.n_iter
-        self.history_ = np.array(fit.history)
+        self.history_ = unit * np.array(fit.history)
         self.status_ = fit.message
         self._stream = None
-        self._set_outliers(problem, fit.theta, tuned)
+        self._set_outliers(R, problem.sample_weight, tuned.degrees_of_freedom)
+
+    def _solve(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
+        if self.init == "zero" and self._given_loss() is not None:
+            return self._solve_as_printed(chosen)
+        return minimise(
+            chosen.problem,
+            chosen.sample,
+            chosen.loss,
+            chosen.theta,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
+
+    def _solve_as_printed(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
+        """Algorithm 1 to the letter."""
+        return reweight(
+            chosen.problem,
+            chosen.loss,
+            chosen.theta,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            as_printed=True,
+        )
+
+    def _fit_opening(self, problem: Ridge) -> Fit[Array]:
+        """Return the fit to the first batches of a stream, α in its problem."""
+        loss = self._given_loss() or Correntropy()
+        return walk(problem, RidgeStart(loss, "robust"), GivenLoss(loss), self._solve).fit
 
     def _given_loss(self) -> Loss | None:
         return self._known_loss if isinstance(self.loss, str) else self.loss
@@ -143,82 +174,47 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _given_alpha(self) -> float | None:
         return None if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _tune(self, problem: Ridge) -> Tuned:
-        """Return α, the loss and a start, those that were not given chosen on some rows."""
-        loss, alpha = self._given_loss(), self._given_alpha()
-        if loss is not None and alpha is not None:
-            return Tuned(alpha, None, 0.0, loss, None)
-        tuned = tune(problem.rows, loss=loss, alpha=alpha)
-        return tuned if loss is None else replace(tuned, loss=loss)
-
-    def _set_outliers(self, problem: Ridge, theta: Array, tuned: Tuned) -> None:
+    def _set_outliers(self, R: Array, a: Array, df: float) -> None:
         """Set the scores of the rows: residual norms over their scale."""
-        R = np.empty(problem.rows.T.shape)
-
-        def fill(block: Block) -> None:
-            R[block.where] = block.T - block.H @ theta
-
-        problem.rows.each(fill)
-        a, df = problem.sample_weight, tuned.degrees_of_freedom
         self.outlier_scores_, self.scale_ = scaled_residuals(R, a, df)
-        self.outliers_ = self.outlier_scores_ > outlier_limit(problem.dim)
+        self.outliers_ = self.outlier_scores_ > outlier_limit(R.shape[1])
         self._interval_residuals = leave_one_out(R, min(df / float(a.sum()), 0.9))
         self._sample_weight = a
 
     def _partial_fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Go on with the targets T of one more batch."""
         self._check_parameters()
-        a = _check_weights(sample_weight, X)
-        stream = self._stream
-        if stream is None:
-            self._draw_layer(X)
+        a = check_weights(sample_weight, X)
+        stream, layer = self._stream, getattr(self, "hidden_layer_", None)
+        if stream is None or layer is None:
+            layer = self._draw_layer(X)
             if isinstance(self.n_hidden, str):
-                self.hidden_layer_ = self.hidden_layer_.first(_STREAM_HIDDEN)
+                layer = layer.first(_STREAM_HIDDEN)
             loss, alpha = self._given_loss() or Correntropy(), self._given_alpha()
             alpha = _STREAM_ALPHA if alpha is None else alpha
             stream = Stream(loss, alpha, float(self.forgetting))
         with team():
-            batch = self._rows(X, T, a).stored(np.float64)
-            stream, self.weights_ = stream.after(batch, max_iter=self.max_iter, tol=self.tol)
-        self._stream = stream
+            batch = Rows(X, T, a, layer).stored()
+            stream, w = stream.after(batch, self._fit_opening)
+        self.hidden_layer_, self._stream, self.weights_ = layer, stream, w
         self._keep_coef(stream.theta, X.dtype)
         self.loss_ = stream.resolved()
 
     def _output(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = read(self, X, reset=False)
+        X = read(self, X, reset=False, accept_sparse="csr")
         coef = self.coef_.reshape(-1, self.n_hidden_).T
-        # Zeros: the rows read Y as their targets, and memory as it comes need not be numbers.
-        Y = np.zeros((X.shape[0], coef.shape[1]), np.result_type(X.dtype, coef.dtype))
-
-        def fill(block: Block) -> None:
-            Y[block.where] = block.H @ coef
-
-        self._rows(X, Y, None).each(fill)
+        Y = Rows.inputs(X, self.hidden_layer_).column(Outputs(coef), coef.shape[1])
+        Y = Y.astype(np.result_type(X.dtype, coef.dtype), copy=False)
         return Y if self.coef_.ndim == 2 else Y[:, 0]
 
     def _begins(self) -> bool:
         return self._stream is None
 
-    def _rows(self, X: Any, T: Array, a: Array | None) -> Rows:
-        """Return the rows with features that are computed when they are asked for."""
-        layer = self.hidden_layer_
-
-        def features(where: Any) -> Array:
-            with np.errstate(over="ignore", invalid="ignore"):
-                H = layer(X[where])
-            check_range(H, "the hidden layer", "scale X, or choose a bounded activation")
-            return H
-
-        a = np.broadcast_to(np.float64(1.0), len(T)) if a is None else a
-        return Rows(features, T, a, layer.W.shape[1])
-
-    def _draw_layer(self, X: Any) -> np.random.RandomState:
-        """Draw the hidden layer, and return what random numbers are left."""
+    def _draw_layer(self, X: Any) -> HiddenLayer:
         rng: np.random.RandomState = check_random_state(self.random_state)
         n_hidden = WIDTHS[-1] if isinstance(self.n_hidden, str) else int(self.n_hidden)
-        self.hidden_layer_ = HiddenLayer.draw(X.shape[1], n_hidden, self.activation, rng, X.dtype)
-        return rng
+        return HiddenLayer.draw(X.shape[1], n_hidden, self.activation, rng, X.dtype)
 
     def _keep_coef(self, theta: Array, dtype: npt.DTypeLike) -> None:
         self.coef_ = np.ascontiguousarray(theta.T.astype(dtype, copy=False))
@@ -227,54 +223,22 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         if self.memory_limit is not None:
             return self.memory_limit
         # What is read from a file was too large for the memory: H will be as well.
-        most = _OUT_OF_CORE if isinstance(X, BlockReader) else np.inf
+        most = _OUT_OF_CORE if isinstance(X, Reader) else np.inf
         return min(_SHARE_OF_MEMORY * free_memory(), most)
 
     def _check_parameters(self) -> None:
-        if not (self.loss == "adaptive" or isinstance(self.loss, Loss)):
-            raise ValueError(
-                f'loss={self.loss!r} must be "adaptive" or a loss such as kmpe.KMPE(p=2)'
-            )
+        check_loss(self.loss)
         if not callable(self.activation) and self.activation not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
             raise ValueError(f"activation={self.activation!r} must be a callable or one of {known}")
         if self.init not in INITS:
             raise ValueError(f"init={self.init!r} must be one of {', '.join(INITS)}")
-        for name, or_auto in (("n_hidden", 'or "auto"'), ("max_iter", "")):
-            value = getattr(self, name)
-            if or_auto and isinstance(value, str) and value == "auto":
-                continue
-            if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-                raise ValueError(
-                    f"{name}={value!r} must be a whole number of at least 1 {or_auto}".rstrip()
-                )
+        check_whole_number("n_hidden", self.n_hidden, auto=True)
+        check_whole_number("max_iter", self.max_iter)
+        check_number("alpha", self.alpha, zero=True, auto=True)
+        check_number("tol", self.tol)
         if not (isinstance(self.forgetting, numbers.Real) and 0 < float(self.forgetting) <= 1):
             raise ValueError(f"forgetting={self.forgetting!r} must be above 0 and at most 1")
         limit = self.memory_limit
         if limit is not None and not (isinstance(limit, numbers.Real) and float(limit) >= 0):
             raise ValueError(f"memory_limit={limit!r} must be None or a number of bytes")
-        for name, least in (("alpha", '0 or above, or "auto"'), ("tol", "above 0")):
-            value = getattr(self, name)
-            if name == "alpha" and isinstance(value, str) and value == "auto":
-                continue
-            valid = isinstance(value, numbers.Real) and 0 <= float(value) < np.inf
-            if not valid or (name == "tol" and value == 0):
-                raise ValueError(f"{name}={value!r} must be a number {least}")
-
-
-def _check_weights(sample_weight: npt.ArrayLike | None, X: Any) -> Array | None:
-    if sample_weight is None:
-        return None
-    if not np.any(np.asarray(sample_weight)):
-        raise ValueError("every sample_weight is zero: at least one row must count")
-    a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(a)
-
-
-def check_range(values: Array, what: str, advice: str) -> None:
-    """Refuse values whose squares overflow."""
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
-    if not largest <= _LARGEST:
-        raise ValueError(
-            f"{what} has values as large as {largest:.3g}, too large to square: {advice}"
-        )

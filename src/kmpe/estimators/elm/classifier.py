@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from kmpe.arrays import Array
 from kmpe.estimators.elm.base import ELM
-from kmpe.estimators.inputs import read_with_targets
+from kmpe.estimators.inputs import all_or_nothing, read_with_targets
 from kmpe.losses import Correntropy
 
 __all__ = ["ELMClassifier"]
@@ -35,7 +35,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         The labels.
     coef_ : array of shape (n_classes, n_hidden_)
         Output weights.
-    hidden_layer_, n_hidden_, loss_, alpha_, selection_
+    hidden_layer_, n_hidden_, loss_, alpha_
         As in `ELMRegressor`.
     weights_, outlier_scores_, outliers_, scale_
         As in `ELMRegressor`.
@@ -74,13 +74,14 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         self
         """
-        X, y = read_with_targets(self, X, y, numeric=False, reset=True)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"y has one class only, {only!r}: a classifier needs two or more")
-        self._fit(X, np.eye(len(self.classes_))[codes], sample_weight)
+        with all_or_nothing(self):
+            X, y = read_with_targets(self, X, y, numeric=False, reset=True)
+            check_classification_targets(y)
+            self.classes_, codes = np.unique(y, return_inverse=True)
+            if len(self.classes_) < 2:
+                only = self.classes_.tolist()[0]
+                raise ValueError(f"y has one class only, {only!r}: a classifier needs two or more")
+            self._fit(X, np.eye(len(self.classes_))[codes], sample_weight)
         return self
 
     def partial_fit(
@@ -103,21 +104,22 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         self
         """
-        begins = self._begins()
-        X, y = read_with_targets(self, X, y, numeric=False, reset=begins)
-        check_classification_targets(y)
-        if begins:
-            self.classes_ = np.unique(y if classes is None else np.asarray(classes))
-        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-            raise ValueError(f"classes={classes!r} are not those of the first batch")
-        strange = np.setdiff1d(y, self.classes_).tolist()
-        if strange:
-            raise ValueError(
-                f"y has the label {strange[0]!r}, which is not among the classes: "
-                "name them all in the first partial_fit(X, y, classes=...)"
-            )
-        codes = np.searchsorted(self.classes_, y)
-        self._partial_fit(X, np.eye(len(self.classes_))[codes], sample_weight)
+        with all_or_nothing(self):
+            begins = self._begins()
+            X, y = read_with_targets(self, X, y, numeric=False, reset=begins)
+            check_classification_targets(y)
+            if begins:
+                self.classes_ = np.unique(y if classes is None else np.asarray(classes))
+            elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+                raise ValueError(f"classes={classes!r} are not those of the first batch")
+            strange = np.setdiff1d(y, self.classes_).tolist()
+            if strange:
+                raise ValueError(
+                    f"y has the label {strange[0]!r}, which is not among the classes: "
+                    "name them all in the first partial_fit(X, y, classes=...)"
+                )
+            codes = np.searchsorted(self.classes_, y)
+            self._partial_fit(X, np.eye(len(self.classes_))[codes], sample_weight)
         return self
 
     def decision_function(self, X: Any) -> Array:

@@ -2,13 +2,11 @@
 
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
-from kmpe.arrays import Array
-from kmpe.estimators.elm.base import ELM, check_range
-from kmpe.estimators.inputs import read_with_targets
+from kmpe.estimators.elm.base import ELM
+from kmpe.estimators.inputs import all_or_nothing, check_targets, read_with_targets
 from kmpe.inference.intervals import around, radius
 
 __all__ = ["ELMRegressor"]
@@ -24,7 +22,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     Parameters
     ----------
     loss : "adaptive" or Loss, default="adaptive"
-        A loss of this package, or the one that promises the smallest variance for the noise.
+        A loss of this package, or minus the log density of the noise that the residuals show.
     n_hidden : int or "auto", default=100
         The number of hidden nodes. "auto" draws 800 and keeps the first 25, 50, 100, 200, 400 or
         800, by generalised cross-validation of a robust fit; a stream keeps 100.
@@ -54,7 +52,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         anew, block by block, in every pass. By default a quarter of the memory that is free,
         and at most 256 MB where X is read from a file.
     random_state : int, RandomState or None
-        Seed of the hidden layer and of the samples of rows.
+        Seed of the hidden layer; samples of rows have a fixed one.
 
     Attributes
     ----------
@@ -68,8 +66,9 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         The loss with σ as a number: the chosen one.
     alpha_ : float
         The penalty: the chosen one.
-    selection_ : Selection or None
-        The candidates for the loss and their estimated variances; print it.
+    noise_ : Noise or None
+        What the residuals say about the noise, in words and probabilities; print it. None where
+        the loss was given, for several targets, and where the rows are too few to tell.
     weights_ : array of shape (n,)
         Weight of each training row at the solution; an outlier has 0.
     outlier_scores_ : array of shape (n,)
@@ -115,10 +114,11 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         -------
         self
         """
-        X, y = read_with_targets(self, X, y, numeric=True, reset=True)
-        self._fit(X, _targets(y), sample_weight)
-        if y.ndim == 1:
-            self.coef_ = self.coef_[0]
+        with all_or_nothing(self):
+            X, y = read_with_targets(self, X, y, numeric=True, reset=True)
+            self._fit(X, check_targets(y), sample_weight)
+            if y.ndim == 1:
+                self.coef_ = self.coef_[0]
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -137,10 +137,11 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         -------
         self
         """
-        X, y = read_with_targets(self, X, y, numeric=True, reset=self._begins())
-        self._partial_fit(X, _targets(y), sample_weight)
-        if y.ndim == 1:
-            self.coef_ = self.coef_[0]
+        with all_or_nothing(self):
+            X, y = read_with_targets(self, X, y, numeric=True, reset=self._begins())
+            self._partial_fit(X, check_targets(y), sample_weight)
+            if y.ndim == 1:
+                self.coef_ = self.coef_[0]
         return self
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
@@ -173,9 +174,3 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _targets(y: npt.NDArray[Any]) -> Array:
-    T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-    check_range(T, "y", "rescale y")
-    return T

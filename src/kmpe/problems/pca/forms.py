@@ -7,16 +7,19 @@ columns of W: (26), (28) and (29) of the paper.
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
 from kmpe.arrays import Array
+from kmpe.losses import Squared
+from kmpe.problems.base import Criterion, Weighted
 from kmpe.problems.pca.eigen import leading_eigenvectors
 from kmpe.problems.pca.points import Points
 from kmpe.problems.pca.subspace import Subspace, between, distance
+from kmpe.problems.pca.sums import Cost, Distances, Mean, Products, ScatterMatrix, Scores
 
 __all__ = ["Dual", "Iterated", "Scatter", "WeightedPCA", "weighted_pca"]
 
@@ -43,10 +46,15 @@ class WeightedPCA(ABC):
 
     points: Points
     m: int
+    majorises: ClassVar[bool] = False
 
     @abstractmethod
-    def solve(self, w: Array, theta: Subspace, /) -> Subspace:
-        """Return the minimiser of the problem weighted by ``w``, found from ``theta``."""
+    def _term(self, distances: Distances, loss: Criterion) -> Any:
+        """Return what a pass sums up: misfit, mass, and the moments that `solve` needs."""
+
+    @abstractmethod
+    def _minimiser(self, weighted: Weighted[Subspace]) -> Subspace:
+        """Return the minimiser of a problem whose weights are not all 0."""
 
     def with_components(self, m: int) -> Self:
         """Return the same problem for a subspace of ``m`` dimensions."""
@@ -83,30 +91,32 @@ class WeightedPCA(ABC):
 
     def squared_residuals(self, theta: Subspace, /) -> Array:
         """Return ‖x - μ‖² - ‖Wᵀ(x - μ)‖² of every row, clipped at 0."""
-        mean = theta.mean - self.points.offset
-        V = np.column_stack([mean, theta.W])
-        inside = mean @ theta.W
-        s = self.points.squared_norms + mean @ mean
-        kept = self._room_for_scores(theta)
+        return np.asarray(self.points.rows.column(self._distances(theta)))
 
-        def subtract(Y: Array, where: slice) -> None:
-            P = Y @ V
-            if kept is not None:
-                kept[where] = P[:, 1:]
-            s[where] -= 2 * P[:, 0]
-            T = P[:, 1:] - inside
-            s[where] -= np.einsum("ij,ij->i", T, T)
-
-        self.points.each(subtract)
-        return np.maximum(s, 0.0, out=s)
-
-    def _room_for_scores(self, theta: Subspace) -> Array | None:  # noqa: ARG002 - for a subclass
-        """Return where to keep the scores yᵀW, if the next step will ask for them."""
-        return None
+    def cost(self, theta: Subspace, loss: Criterion, /) -> float:
+        """Return ½ Σ aᵢ ρ(‖eᵢ‖²)."""
+        (total,) = self.points.rows.total(Cost(self._distances(theta), loss))
+        return 0.5 * float(total)
 
     def penalty(self, theta: Subspace, /) -> float:  # noqa: ARG002 - the protocol
         """Return 0: nothing is penalised."""
         return 0.0
+
+    def weighted(self, theta: Subspace, loss: Criterion, /) -> Weighted[Subspace]:
+        """Return the cost of a subspace and the moments of the rows weighted there, in one pass."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total, mass, *moments = self.points.rows.total(self._term(self._distances(theta), loss))
+        return Weighted(theta, loss, 0.5 * float(total), 0.0, float(mass), tuple(moments))
+
+    def solve(self, weighted: Weighted[Subspace], /) -> Subspace:
+        """Return the mean (28) and the leading eigenvectors of (29).
+
+        A loss with p > 2 has no weight for rows without residual: if none has one, they count
+        alike.
+        """
+        if weighted.mass == 0:
+            weighted = self.weighted(weighted.theta, Squared())
+        return self._minimiser(weighted)
 
     def between(self, theta: Subspace, target: Subspace, step: float, /) -> Subspace:
         """Return the subspace that lies ``step`` of the way from ``theta`` to ``target``."""
@@ -116,26 +126,8 @@ class WeightedPCA(ABC):
         """Return the distance of two subspaces relative to the spread of the data."""
         return distance(theta, other, self.points.spread)
 
-    def _products(self, aw: Array, V: Array, shift: Array) -> Array:
-        """Return SV with S the weighted covariance of the rows and shift their mean."""
-        # Twice as fast as Y.T @ T for rows in C order.
-        (VS,) = self.points.total(lambda Y, where: ((aw[where, None] * (Y @ V)).T @ Y,))
-        return np.asarray(VS.T / aw.sum() - np.outer(shift, shift @ V))
-
-    def _counts(self, w: Array) -> Array:
-        """Return the weights of the rows.
-
-        A loss with p > 2 has none for rows without residual: if all are, they count alike.
-        """
-        aw = self.points.a * w
-        return aw if aw.any() else self.points.a
-
-    def _moments(self, aw: Array) -> tuple[Array, float]:
-        """Return the weighted mean of the rows less the offset, and their total variance."""
-        mass = float(aw.sum())
-        (shift,) = self.points.total(lambda Y, where: (aw[where] @ Y,))
-        shift /= mass
-        return shift, float(aw @ self.points.squared_norms) / mass - float(shift @ shift)
+    def _distances(self, theta: Subspace) -> Distances:
+        return Distances(theta.mean - self.points.offset, theta.W)
 
 
 @dataclass(frozen=True)
@@ -148,30 +140,32 @@ class Scatter(WeightedPCA):
     """
 
     sketch: Array | None = None
-    # The scores of the last subspace whose residuals were asked for: the step from there needs
-    # them again, and they cost half of its pass.
-    last: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-
-    def _room_for_scores(self, theta: Subspace) -> Array | None:
-        if self.sketch is None:
-            return None
-        self.last.clear()
-        self.last.update(theta=theta, scores=np.empty((len(self.points), theta.W.shape[1])))
-        return np.asarray(self.last["scores"])
 
     def with_components(self, m: int) -> Self:
         """Return the same problem for a subspace of ``m`` dimensions."""
         return replace(self, m=m, sketch=self.sketch if m == self.m else None)
 
-    def solve(self, w: Array, theta: Subspace, /) -> Subspace:
-        """Return the mean (28) and the leading eigenvectors of (29)."""
-        aw = self._counts(w)
+    def scatter(self, weighted: Weighted[Subspace]) -> tuple[Array, Array]:
+        """Return the scatter matrix for one unit of weight, and the mean less the offset."""
+        S, shift = weighted.moments
+        shift = shift / weighted.mass
+        return S / weighted.mass - np.outer(shift, shift), shift
+
+    def _uses_sketch(self, W: Array) -> bool:
+        thin = 0 < self.m == W.shape[1] and _COLUMNS_PER_COMPONENT * self.m <= self.points.d
+        return self.sketch is not None and thin
+
+    def _term(self, distances: Distances, loss: Criterion) -> Any:
+        if self._uses_sketch(distances.W):
+            return Scores(distances, loss)
+        return ScatterMatrix(distances, loss)
+
+    def _minimiser(self, weighted: Weighted[Subspace]) -> Subspace:
         d, m = self.points.d, self.m
-        thin = 0 < m == theta.W.shape[1] and _COLUMNS_PER_COMPONENT * m <= d
-        if self.sketch is not None and thin:
-            S, shift, total = self._corrected_sketch(aw, theta, self.sketch)
+        if self.sketch is not None and self._uses_sketch(weighted.theta.W):
+            S, shift, total = _corrected(self.sketch, weighted)
         else:
-            S, shift = self.scatter(aw)
+            S, shift = self.scatter(weighted)
             total = float(np.trace(S))
         mean = self.points.offset + shift
         if m == 0:
@@ -182,38 +176,16 @@ class Scatter(WeightedPCA):
         values, W = linalg.eigh(S, subset_by_index=some, driver=driver, check_finite=False)
         return Subspace(mean, W[:, : -m - 1 : -1], np.maximum(values[: -m - 1 : -1], 0.0), total)
 
-    def scatter(self, aw: Array) -> tuple[Array, Array]:
-        """Return the scatter matrix of weighted rows by weight, and their mean less the offset."""
-        root = np.sqrt(aw)
 
-        def term(Y: Array, where: slice) -> tuple[Array, Array]:
-            Y = Y * root[where, None]
-            return Y.T @ Y, root[where] @ Y
-
-        S, shift = self.points.total(term)
-        mass = float(aw.sum())
-        shift /= mass
-        return S / mass - np.outer(shift, shift), shift
-
-    def _corrected_sketch(
-        self, aw: Array, theta: Subspace, sketch: Array
-    ) -> tuple[Array, Array, float]:
-        """Return the symmetric matrix next to the sketch that takes W where S takes it."""
-        mass = float(aw.sum())
-        W = theta.W
-        scores = self.last["scores"] if self.last.get("theta") is theta else None
-
-        def term(Y: Array, where: slice) -> tuple[Array]:
-            T = Y @ W if scores is None else scores[where]
-            return (np.column_stack([aw[where], aw[where, None] * T]).T @ Y,)
-
-        (both,) = self.points.total(term)
-        shift = both[0] / mass
-        miss = both[1:].T / mass - np.outer(shift, shift @ W) - sketch @ W
-        inside = W.T @ miss
-        S = sketch + miss @ W.T + W @ miss.T - W @ ((inside + inside.T) / 2) @ W.T
-        total = float(aw @ self.points.squared_norms) / mass - float(shift @ shift)
-        return S, shift, total
+def _corrected(sketch: Array, weighted: Weighted[Subspace]) -> tuple[Array, Array, float]:
+    """Return the symmetric matrix next to the sketch that takes W where S takes it."""
+    both, squares = weighted.moments
+    W = weighted.theta.W
+    shift = both[0] / weighted.mass
+    miss = both[1:].T / weighted.mass - np.outer(shift, shift @ W) - sketch @ W
+    inside = W.T @ miss
+    S = sketch + miss @ W.T + W @ miss.T - W @ ((inside + inside.T) / 2) @ W.T
+    return S, shift, float(squares) / weighted.mass - float(shift @ shift)
 
 
 @dataclass(frozen=True)
@@ -232,7 +204,7 @@ class Dual(Scatter):
     @classmethod
     def of(cls, points: Points, m: int) -> "Dual":
         """Return the problem on the rows of X."""
-        X = np.asarray(points.X, dtype=np.float64)
+        X = points.whole()
         centre = points.a @ X / points.n
         # Q is only ever applied, to a few vectors: its reflectors are enough.
         raw, R = linalg.qr((X - centre).T, mode="raw", overwrite_a=True, check_finite=False)
@@ -268,23 +240,28 @@ class Iterated(WeightedPCA):
         """Return the problem for ``m`` components whose solution is exact."""
         return replace(self, m=m, max_passes=_MOST_PASSES)
 
-    def solve(self, w: Array, theta: Subspace, /) -> Subspace:
-        """Return the mean (28) and the leading eigenvectors of (29)."""
-        aw = self._counts(w)
-        d, m = self.points.d, self.m
-        shift, total = self._moments(aw)
+    def _term(self, distances: Distances, loss: Criterion) -> Any:
+        return Mean(distances, loss)
+
+    def _minimiser(self, weighted: Weighted[Subspace]) -> Subspace:
+        d, m, theta = self.points.d, self.m, weighted.theta
+        shift, squares = weighted.moments
+        shift = shift / weighted.mass
+        total = float(squares) / weighted.mass - float(shift @ shift)
         mean = self.points.offset + shift
         if m == 0:
             return Subspace(mean, np.zeros((d, 0)), np.zeros(0), total)
         k = min(d, m + _EXTRA_VECTORS)
         extra = np.random.RandomState(0).standard_normal((d, max(0, k - theta.W.shape[1])))
-        values, W = leading_eigenvectors(
-            lambda V: self._products(aw, V, shift),
-            np.hstack([theta.W[:, :k], extra]),
-            m,
-            tol=_EXACT,
-            max_passes=self.max_passes,
-        )
+        distances = self._distances(theta)
+
+        def products(V: Array) -> Array:
+            """Return SV with S the weighted covariance of the rows."""
+            (VS,) = self.points.rows.total(Products(distances, weighted.loss, V))
+            return np.asarray(VS.T / weighted.mass - np.outer(shift, shift @ V))
+
+        start = np.hstack([theta.W[:, :k], extra])
+        values, W = leading_eigenvectors(products, start, m, tol=_EXACT, max_passes=self.max_passes)
         return Subspace(mean, W, np.maximum(values, 0.0), total)
 
 

@@ -1,0 +1,47 @@
+"""The scale of a loss that is given: a rule for σ is asked until its answer settles."""
+
+from dataclasses import dataclass
+
+from kmpe.arrays import Array
+from kmpe.losses import Loss
+from kmpe.problems.ridge import Ridge
+from kmpe.rows.sample import Samples
+from kmpe.solvers.annealing import resolve, settle
+from kmpe.solvers.minimise import has_many_rows, refine
+from kmpe.solvers.walk import Begun, Chosen
+
+__all__ = ["GivenLoss"]
+
+# Rows for σ: the median residual of so many is known to 1.2% (its standard error is 1.17 / √n).
+_ROWS = 10_000
+_MAX_STEPS = 10
+
+
+@dataclass(frozen=True)
+class GivenLoss:
+    """The choice that is left where the loss is given: a number for its σ."""
+
+    loss: Loss
+
+    def __call__(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
+        """Return the loss with its σ a number, and a fit with it."""
+        problem, sample, theta = begun.problem, begun.sample, begun.theta
+        if not self.loss.has_rule:
+            return Chosen(problem, sample, theta, self.loss, caution=begun.caution)
+        if not has_many_rows(problem):
+            loss = self.loss if begun.loss is None else begun.loss
+            loss = resolve(problem, loss, theta)
+            return Chosen(problem, sample, theta, loss, caution=begun.caution)
+        first = resolve(sample, self.loss, theta)
+        factor = sample.factor(sample.weighted(theta, first))
+        wide = sample
+        if len(sample.rows) < _ROWS:
+            wide = problem.on(Samples(problem.rows).draw(_ROWS))
+        # The fit of a sample makes its residuals smaller than those of all rows will be.
+        freedom = 1 - wide.rows.n_features / len(wide.rows)
+
+        def move(theta: Array, loss: Loss) -> Array:
+            return refine(wide, loss, theta, factor)
+
+        settled = settle(wide, self.loss, theta, move, max_steps=_MAX_STEPS, freedom=freedom)
+        return Chosen(problem, sample, settled.theta, settled.loss, caution=begun.caution)

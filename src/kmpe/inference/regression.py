@@ -1,0 +1,170 @@
+"""What a linear regression says of itself: coefficients in the user's units, errors, outliers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from kmpe.arrays import Array, Mask
+from kmpe.inference.covariance import sandwich
+from kmpe.inference.intervals import leave_one_out
+from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2
+from kmpe.problems.leverage import whitening
+from kmpe.problems.ridge import Ridge
+from kmpe.rows.standardised import Standardised
+from kmpe.solvers.record import Fit, Plain
+
+__all__ = ["Report", "report"]
+
+# Residuals below this share of the targets are rounding.
+_ROUNDING = 1e-12
+# A coefficient can be estimated when the vectors that no row sees have less than this of it.
+_UNSEEN = 1e-8
+
+
+@dataclass(frozen=True)
+class Report:
+    """What users see of a fit; q targets, d inputs, k = d + 1 coefficients with an intercept.
+
+    Parameters
+    ----------
+    coef, intercept : array of shape (q, d) and (q,)
+        Coefficients.
+    cov : array of shape (q, k, k)
+        Their covariance; NaN for a coefficient that the rows do not determine.
+    unseen : array of shape (k, u)
+        Vectors by which coefficients may move without any row seeing it.
+    weights, trust, scores : array of shape (n,)
+        Weight, trust and outlier score of each row.
+    outliers : array of bool of shape (n,)
+        Which rows are outliers.
+    scale, df, r2 : float
+        Scale of the residuals, degrees of freedom, robust R².
+    loo : array of shape (n, q)
+        Leave-one-out residuals; infinite where nothing can tell an error.
+    """
+
+    coef: Array
+    intercept: Array
+    cov: Array
+    unseen: Array
+    weights: Array
+    trust: Array
+    scores: Array
+    outliers: Mask
+    scale: float
+    df: float
+    r2: float
+    loo: Array
+
+
+def report(
+    problem: Ridge,
+    fit: Fit[Array],
+    standard: Standardised,
+    unit: float,
+    scale: float,
+    plain: Plain | None,
+) -> Report:
+    """Return what a fit says of itself.
+
+    Parameters
+    ----------
+    problem, fit
+        The problem that was solved, and the solution.
+    standard : Standardised
+        The way back to the user's units.
+    unit : float
+        The unit of the sample weights: standard errors count them as repeats.
+    scale : float
+        The scale of the residuals that the start has found.
+    plain : Plain, optional
+        For a chosen loss, the plain one that it was compared with.
+    """
+    d, k = len(standard.size), problem.rows.n_features
+    R, a = problem.residuals(fit.theta), problem.sample_weight
+    s = np.einsum("ij,ij->i", R, R)
+    # Bad leverage points count for nothing in the problem that was solved.
+    weights = fit.criterion.weight(s) * (a > 0)
+    scale = reweighted_scale(s, a, scale, k, problem.dim)
+    rounding = _ROUNDING * float(np.abs(problem.rows.T).max())
+    scale = scale if scale > rounding else 0.0
+    scores = np.zeros(len(s))
+    beyond = s > rounding**2
+    scores[beyond] = np.sqrt(s[beyond]) / scale if scale > 0 else np.inf
+    outliers = scores > outlier_limit(problem.dim)
+    blocks, leverages = _covariance(problem, fit, plain)
+    df = problem.rows.n * unit - k
+    back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
+    if problem.basis is not None:
+        unseen = back @ linalg.null_space(problem.basis.T)
+        back = _smallest_slopes(unseen, d) @ back @ problem.basis
+    cov = back @ (blocks / unit) @ back.T
+    open_ = np.abs(unseen).max(axis=1, initial=0.0) > _UNSEEN * np.abs(unseen).max(initial=0.0)
+    # With as many coefficients as rows, and where most rows are fitted exactly and others are not,
+    # nothing is left that could tell an error.
+    blind = df < 1 or (scale == 0 and bool(scores.any()))
+    open_ |= blind
+    cov[:, open_], cov[:, :, open_] = np.nan, np.nan
+    theta = back @ fit.theta
+    return Report(
+        coef=np.ascontiguousarray(theta[:d].T),
+        intercept=theta[d] if standard.intercept else np.zeros(problem.dim),
+        cov=cov,
+        unseen=unseen,
+        weights=weights,
+        trust=_trust(weights, s),
+        scores=scores,
+        outliers=outliers,
+        scale=scale,
+        df=max(df, 0.0),
+        r2=robust_r2(problem.rows.T, R, a * ~outliers),
+        loo=np.full_like(R, np.inf) if blind else leave_one_out(R, leverages),
+    )
+
+
+def _covariance(problem: Ridge, fit: Fit[Array], plain: Plain | None) -> tuple[Array, Array]:
+    """Return the covariances of each target, and the leverages of the rows.
+
+    A loss that was chosen for few residuals looks better on them than it is. Its covariance is then
+    that of a plain loss times the ratio of their variances, as far as the noise is known, or its
+    own where that is larger.
+    """
+    found = sandwich(problem, fit.loss, fit.theta)
+    if plain is None:
+        return found.blocks, problem.leverages(found.root)
+    other = sandwich(problem, plain.loss, plain.theta).blocks * plain.variance
+    blocks = [_larger(*pair) for pair in zip(other, found.blocks, strict=True)]
+    return np.array(blocks), problem.leverages(found.root)
+
+
+def _larger(one: Array, other: Array) -> Array:
+    """Return the covariance that in each direction is the larger of two.
+
+    In coordinates in which the first is the identity and the second diagonal: whatever the units.
+    """
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        return np.full_like(one, np.nan)
+    V = whitening(one)
+    values, U = linalg.eigh(V.T @ other @ V, check_finite=False)
+    W = one @ V @ U
+    return np.asarray((W * np.maximum(values, 1.0)) @ W.T)
+
+
+def _trust(w: Array, s: Array) -> Array:
+    """Return the largest weight of any row with as large a residual, over the largest of all."""
+    trust = np.zeros(len(w))
+    order = np.argsort(-s, kind="stable")
+    trust[order] = np.maximum.accumulate(w[order])
+    # A row without weight of its own, such as a bad leverage point, is not believed.
+    return np.asarray(trust / (trust.max() or 1.0) * (w > 0))
+
+
+def _smallest_slopes(unseen: Array, d: int) -> Array:
+    """Return the matrix that makes slopes of dependent columns as small as they can be.
+
+    What slopes have in common with the vectors that no row sees is taken out of them, and the
+    intercept makes up for it.
+    """
+    k = len(unseen)
+    return np.asarray(np.eye(k) - unseen @ linalg.pinv(unseen[:d]) @ np.eye(d, k))

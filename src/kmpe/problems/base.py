@@ -1,0 +1,103 @@
+"""What a weighted least-squares problem is to a solver.
+
+A problem has a parameter θ, a residual eᵢ(θ) for each row and the cost
+
+    ½ Σ aᵢ ρ(‖eᵢ‖²) + penalty(θ).
+
+Its weights ρ'(‖eᵢ‖²) follow from θ inside each block of rows, so that nothing of the length of the
+data is ever handed around: one pass gives the cost of θ and the moments of the problem weighted
+there, and the moments give the minimiser of the weighted problem.
+"""
+
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from kmpe.arrays import Array
+
+__all__ = ["Criterion", "Problem", "Theta", "Weighted"]
+
+Theta = TypeVar("Theta")
+
+
+class Criterion(Protocol):
+    """What a pass asks of a loss."""
+
+    def rho(self, s: Array, /) -> Array:
+        """Return ρ(s)."""
+
+    def weight(self, s: Array, /) -> Array:
+        """Return ρ'(s)."""
+
+    def rho_and_weight(self, s: Array, /) -> tuple[Array, Array]:
+        """Return ρ(s) and ρ'(s)."""
+
+    def metric(self, s: Array, /) -> Array:
+        """Return a bound of the curvature of ½ ρ(‖e‖²) in any direction of e, at least ρ'."""
+
+
+@dataclass(frozen=True)
+class Weighted(Generic[Theta]):
+    """A problem weighted by a loss at θ: what one pass over the rows says.
+
+    Parameters
+    ----------
+    theta, loss
+        Where, and by which loss.
+    misfit : float
+        ½ Σ aᵢ ρ(‖eᵢ‖²).
+    penalty : float
+        What the cost of θ has beside it.
+    mass : float
+        The sum of the weights, Σ aᵢ wᵢ.
+    moments : tuple of array
+        What the problem needs to be solved.
+    """
+
+    theta: Theta
+    loss: Criterion
+    misfit: float
+    penalty: float
+    mass: float
+    moments: tuple[Array, ...] = field(repr=False)
+
+    @property
+    def cost(self) -> float:
+        """The cost of θ."""
+        return self.misfit + self.penalty
+
+
+class Problem(Protocol[Theta]):
+    """A weighted least-squares problem, as the solvers see it."""
+
+    @property
+    def sample_weight(self) -> Array:
+        """The number of times that each row counts."""
+
+    @property
+    def dim(self) -> int:
+        """The number of components of one residual."""
+
+    @property
+    def majorises(self) -> bool:
+        """Whether weighted steps follow the curvature of losses that weights do not bound."""
+
+    def squared_residuals(self, theta: Theta, /) -> Array:
+        """Return ‖eᵢ‖² of every row."""
+
+    def cost(self, theta: Theta, loss: Criterion, /) -> float:
+        """Return ½ Σ aᵢ ρ(‖eᵢ‖²) + penalty."""
+
+    def penalty(self, theta: Theta, /) -> float:
+        """Return what the cost has beside the residuals."""
+
+    def weighted(self, theta: Theta, loss: Criterion, /) -> Weighted[Theta]:
+        """Return the cost of θ and the moments of the problem weighted there, in one pass."""
+
+    def solve(self, weighted: Weighted[Theta], /) -> Theta:
+        """Return the minimiser of the weighted problem."""
+
+    def between(self, theta: Theta, target: Theta, step: float, /) -> Theta:
+        """Return the parameter that lies ``step`` of the way from ``theta`` to ``target``."""
+
+    def change(self, theta: Theta, other: Theta, /) -> float:
+        """Return the distance of two parameters relative to their size."""

@@ -1,0 +1,43 @@
+"""Inverse Gram matrices, and leverages: the diagonal of the hat matrix."""
+
+import numpy as np
+from scipy import linalg
+
+from kmpe.arrays import Array
+
+__all__ = ["pseudo_inverse", "root_of_inverse", "whitening"]
+
+# Leverages of many columns come from random projections on so many: they are then known to a
+# fifth (√(2 / 64)), for a fraction of the time.
+_PROJECTIONS = 64
+# Directions of less than this share of the largest eigenvalue hold nothing but rounding.
+_SINGULAR = 1e-11
+
+
+def pseudo_inverse(gram: Array) -> Array:
+    """Return the pseudo-inverse of a Gram matrix."""
+    V = whitening(gram)
+    return np.asarray(V @ V.T)
+
+
+def root_of_inverse(gram: Array) -> Array:
+    """Return V with VVᵀ the pseudo-inverse of a Gram matrix, so that hᵢVVᵀhᵢᵀ is a leverage.
+
+    With more than 64 columns it is a random projection of that, whose leverages are estimates.
+    """
+    V = whitening(gram)
+    if V.shape[1] > _PROJECTIONS:
+        rng = np.random.default_rng(V.shape[1])
+        V = V @ (rng.standard_normal((V.shape[1], _PROJECTIONS)) / np.sqrt(_PROJECTIONS))
+    return V
+
+
+def whitening(gram: Array) -> Array:
+    """Return V with VVᵀ the pseudo-inverse of a Gram matrix, one column for each dimension."""
+    if not np.isfinite(gram).all():
+        return np.full_like(gram, np.nan)
+    size = np.sqrt(np.diagonal(gram))
+    size = np.where(size > 0, size, 1.0)
+    values, vectors = linalg.eigh(gram / size / size[:, None], check_finite=False)
+    kept = values > max(values[-1], 0.0) * _SINGULAR
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / size[:, None])

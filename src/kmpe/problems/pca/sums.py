@@ -1,0 +1,99 @@
+"""What passes over the rows of a PCA sum up: pure functions of a block of rows less the offset."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kmpe.arrays import Array
+from kmpe.problems.base import Criterion
+from kmpe.rows.source import Block
+
+__all__ = ["Cost", "Distances", "Mean", "Products", "ScatterMatrix", "Scores"]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Squared distances of rows y from the subspace μ + span W: ‖y - μ‖² - ‖Wᵀ(y - μ)‖²."""
+
+    mean: Array
+    W: Array
+
+    def __call__(self, block: Block) -> Array:
+        """Return one distance for each row."""
+        return self.with_scores(block.H)[0]
+
+    def with_scores(self, Y: Array) -> tuple[Array, Array, Array]:
+        """Return the distances, clipped at 0, the scores yᵀW, and ‖y‖²."""
+        P = Y @ np.column_stack([self.mean, self.W])
+        scores = P[:, 1:]
+        T = scores - self.mean @ self.W
+        norms = np.einsum("ij,ij->i", Y, Y)
+        s = norms + (self.mean @ self.mean - 2 * P[:, 0]) - np.einsum("ij,ij->i", T, T)
+        return np.maximum(s, 0.0, out=s), scores, norms
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Σ aᵢ ρ(sᵢ)."""
+
+    distances: Distances
+    loss: Criterion
+
+    def __call__(self, block: Block) -> tuple[Array]:
+        return (block.a @ self.loss.rho(self.distances(block)),)
+
+
+@dataclass(frozen=True)
+class ScatterMatrix:
+    """Σ aᵢ ρ, Σ aᵢ wᵢ, Σ aᵢ wᵢ yᵢyᵢᵀ and Σ aᵢ wᵢ yᵢ."""
+
+    distances: Distances
+    loss: Criterion
+
+    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
+        s = self.distances(block)
+        aw = block.a * self.loss.weight(s)
+        root = np.sqrt(aw)
+        Y = block.H * root[:, None]
+        return block.a @ self.loss.rho(s), aw.sum(), Y.T @ Y, root @ Y
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Σ aᵢ ρ, Σ aᵢ wᵢ, Σ aᵢ wᵢ (1, yᵢᵀW)ᵀyᵢᵀ and Σ aᵢ wᵢ ‖yᵢ‖²."""
+
+    distances: Distances
+    loss: Criterion
+
+    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
+        s, scores, norms = self.distances.with_scores(block.H)
+        aw = block.a * self.loss.weight(s)
+        both = np.column_stack([aw, aw[:, None] * scores]).T @ block.H
+        return block.a @ self.loss.rho(s), aw.sum(), both, aw @ norms
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Σ aᵢ ρ, Σ aᵢ wᵢ, Σ aᵢ wᵢ yᵢ and Σ aᵢ wᵢ ‖yᵢ‖²."""
+
+    distances: Distances
+    loss: Criterion
+
+    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
+        s, _, norms = self.distances.with_scores(block.H)
+        aw = block.a * self.loss.weight(s)
+        return block.a @ self.loss.rho(s), aw.sum(), aw @ block.H, aw @ norms
+
+
+@dataclass(frozen=True)
+class Products:
+    """(Σ aᵢ wᵢ yᵢ(yᵢᵀV))ᵀ."""
+
+    distances: Distances
+    loss: Criterion
+    V: Array
+
+    def __call__(self, block: Block) -> tuple[Array]:
+        aw = block.a * self.loss.weight(self.distances(block))
+        # Twice as fast as Y.T @ T for rows in C order.
+        return ((aw[:, None] * (block.H @ self.V)).T @ block.H,)

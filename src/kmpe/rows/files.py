@@ -1,0 +1,75 @@
+"""Rows that are not in memory: a memory map, an HDF5 or a zarr array, anything with row slices.
+
+They are never copied or checked as a whole: each block is checked when it is read. Some of the
+rows are read chunk by chunk, each chunk once, never row by row.
+"""
+
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kmpe.arrays import Index
+
+__all__ = ["Reader"]
+
+# What is read at a time where the file has no chunks of its own.
+_CHUNK_BYTES = 256 << 10
+
+
+class Reader:
+    """Rows of X, read and checked when they are asked for.
+
+    Parameters
+    ----------
+    X : object
+        With ``shape`` and row slices, such as a `numpy.memmap` or an HDF5 or zarr array.
+    """
+
+    ndim = 2
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self.shape: tuple[int, int] = tuple(X.shape)
+        kind = np.asarray(X[:1]).dtype
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if kind == np.float32 else np.float64)
+        # A memory map is read by several threads at once; a file's own reader may not allow it.
+        self._lock = None if isinstance(X, np.ndarray) else threading.Lock()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, where: slice | Index) -> npt.NDArray[Any]:
+        if isinstance(where, slice):
+            return self._checked(self._slice(where), where.start or 0)
+        rows = np.empty((len(where), self.shape[1]), self.dtype)
+        for chunk in np.unique(where // self._chunk_rows):
+            inside = np.flatnonzero(where // self._chunk_rows == chunk)
+            first, last = int(where[inside].min()), int(where[inside].max())
+            read = self._checked(self._slice(slice(first, last + 1)), first)
+            rows[inside] = read[where[inside] - first]
+        return rows
+
+    @property
+    def _chunk_rows(self) -> int:
+        """The number of rows that the file keeps together."""
+        chunks = getattr(self._X, "chunks", None)
+        if chunks:
+            return int(chunks[0])
+        return max(1, _CHUNK_BYTES // (8 * max(1, self.shape[1])))
+
+    def _slice(self, where: slice) -> npt.NDArray[Any]:
+        if self._lock is None:
+            return np.asarray(self._X[where])
+        with self._lock:
+            return np.asarray(self._X[where])
+
+    def _checked(self, rows: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
+        rows = np.asarray(rows, dtype=self.dtype)
+        # One sum is finite where all values are: the values are looked at only where it is not.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
+                bad = first + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+                raise ValueError(f"Input X contains NaN or infinity, first in row {bad}")
+        return rows

@@ -1,0 +1,95 @@
+"""Standardised inputs with a column of ones, and the way back to the user's coefficients."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from kmpe.arrays import Array, Mask
+from kmpe.rows.source import Block, Rows, is_sparse
+
+__all__ = ["Standardised"]
+
+# A column whose values differ by less than this share of them is constant up to rounding.
+_CONSTANT = 1e-12
+# Sums of squares are taken about the mean of so many rows, so that they lose no digits.
+_GLANCE = 512
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """The feature map (x - mean) / size, with a last column of ones for an intercept.
+
+    Sparse inputs keep their zeros: their mean is 0 here. ``varies`` marks the columns that are not
+    constant.
+    """
+
+    mean: Array
+    size: Array
+    varies: Mask
+    intercept: bool
+
+    @classmethod
+    def of(cls, rows: Rows, *, intercept: bool) -> "Standardised":
+        """Return the map by weighted means and root mean squares of the inputs."""
+        if is_sparse(rows.X) or not intercept:
+            about = np.zeros(rows.n_features)
+        else:
+            about = rows.block(slice(0, _GLANCE)).H.mean(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            linear, square = (total / rows.n for total in rows.total(_Moments(about)))
+        if not np.isfinite(square).all():
+            raise ValueError("X has values too large to square: rescale X")
+        if is_sparse(rows.X) or not intercept:
+            mean, size = about, np.sqrt(square)
+        else:
+            mean, size = about + linear, np.sqrt(np.maximum(square - linear**2, 0.0))
+        varies = size > _CONSTANT * np.abs(mean)
+        return cls(mean, np.where(varies, size, 1.0), varies, intercept)
+
+    @property
+    def n_features(self) -> int:
+        """The number of inputs, and one for the intercept."""
+        return len(self.size) + self.intercept
+
+    def __call__(self, X: Any) -> Any:
+        """Return the features of the rows of X, dense or sparse."""
+        d = len(self.size)
+        if is_sparse(X):
+            H = X @ sparse.diags_array(1 / self.size)
+            ones = sparse.csr_array(np.ones((X.shape[0], 1)))
+            return sparse.csr_array(sparse.hstack([H, ones]) if self.intercept else H)
+        H = np.empty((len(X), self.n_features))
+        H[:, d:] = 1
+        np.subtract(X, self.mean, out=H[:, :d])
+        H[:, :d] /= self.size
+        return H
+
+    @property
+    def back(self) -> Array:
+        """The matrix from these coefficients to the user's: β = γ / size, b = c - mean β."""
+        d = len(self.size)
+        back = np.diag(np.append(1 / self.size, [1.0] * self.intercept))
+        # A column that does not vary has the slope 0, and no part in the intercept.
+        back[d:, :d] = -self.mean / self.size * self.varies
+        return back
+
+    def penalties(self, alpha: float) -> Array:
+        """Return α for the user's slopes, in these coordinates, and 0 for the intercept."""
+        return np.append(alpha / self.size**2, [0.0] * self.intercept)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Weighted sums, and sums of squares, of the inputs about a point."""
+
+    about: Array
+
+    def __call__(self, block: Block) -> tuple[Array, Array]:
+        if is_sparse(block.H):
+            Y, squares = block.H, block.H.multiply(block.H)
+        else:
+            Y = block.H - self.about
+            squares = np.square(Y)
+        return np.asarray(block.a @ Y).ravel(), np.asarray(block.a @ squares).ravel()

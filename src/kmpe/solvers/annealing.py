@@ -1,0 +1,166 @@
+"""A scale for the loss: graduated non-convexity (Blake and Zisserman 1987), and rules that settle.
+
+A narrow loss sees only the rows near its start. `anneal` brings σ down from the largest residual,
+one weighted solve at each halving, so that rows are given up one after the other. `settle` starts
+where outliers do not hold the fit, and asks a rule for σ again until its answer stands.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from kmpe.arrays import Array
+from kmpe.losses import Loss
+from kmpe.losses.scale import ONCE, cutoff
+from kmpe.problems.base import Problem, Theta
+
+__all__ = ["Move", "Settled", "anneal", "resolve", "settle", "solve_once"]
+
+#: From a parameter and a loss to a parameter that suits the loss better.
+Move = Callable[[Theta, Any], Theta]
+
+# One halving of σ per solve loses no row on the way down; residuals follow σ.
+_ANNEALING_RATIO = 2.0
+_MAX_ANNEALING_STEPS = 100
+# A rule's σ has settled when it repeats itself to this accuracy.
+_SETTLED = 0.01
+# How far outliers may inflate a rule's σ. The interquartile range of Silverman's rule has no
+# bound once a quarter of the rows are outliers.
+_MOST_INFLATED = 2.0
+_FAR_OUT = 5.0
+
+
+def solve_once(problem: Problem[Theta]) -> Move[Theta]:
+    """Return the move that solves the problem weighted at a parameter."""
+    return lambda theta, loss: problem.solve(problem.weighted(theta, loss))
+
+
+@dataclass(frozen=True)
+class _Shifted:
+    """A loss whose s is measured from that of the nearest row.
+
+    Only ratios of weights matter to a weighted solve, and the largest is then 1 however small σ is.
+    """
+
+    loss: Loss
+    nearest: float
+
+    def rho(self, s: Array) -> Array:
+        return self.loss.rho(s - self.nearest)
+
+    def weight(self, s: Array) -> Array:
+        return self.loss.weight(s - self.nearest)
+
+    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
+        return self.loss.rho_and_weight(s - self.nearest)
+
+    def metric(self, s: Array) -> Array:
+        return self.weight(s)
+
+
+def anneal(
+    problem: Problem[Theta], loss: Loss, theta: Theta, move: Move[Theta] | None = None
+) -> tuple[Loss, Theta]:
+    """Return the loss with its σ a number, and a start for it that outliers do not hold.
+
+    σ comes down from the largest residual, halved at every weighted solve, to its value; where
+    it is a rule, the rule is asked again at every step until its answer settles. On the way
+    the loss is its own ``relaxed`` one.
+
+    Parameters
+    ----------
+    problem, loss, theta
+        What to solve, with which loss, and where to start.
+    move : callable, optional
+        What to call instead of the weighted solve: one decimal place is enough here.
+    """
+    move = solve_once(problem) if move is None else move
+    a = problem.sample_weight
+    s = problem.squared_residuals(theta)
+    if not loss.has_rule and (loss.convex or not hasattr(loss, "sigma")):
+        return loss, theta
+    sigma = math.sqrt(float(s[a > 0].max()))
+    for _ in range(_MAX_ANNEALING_STEPS):
+        goal = loss.resolve(s, a, problem.dim).scale
+        if not s.any() or abs(sigma - goal) <= _SETTLED * goal:
+            break
+        sigma = max(goal, sigma / _ANNEALING_RATIO)
+        theta = move(theta, _Shifted(loss.relaxed(sigma), float(s[a > 0].min())))
+        s = problem.squared_residuals(theta)
+    return resolve(problem, loss, theta), theta
+
+
+@dataclass(frozen=True)
+class Settled(Generic[Theta]):
+    """What `settle` returns: a loss with σ a number, where it leads, and how far that was."""
+
+    loss: Loss
+    theta: Theta
+    steps: int
+
+
+def settle(
+    problem: Problem[Theta],
+    loss: Loss,
+    theta: Theta,
+    move: Move[Theta] | None = None,
+    *,
+    max_steps: int = 30,
+    bounded: bool = False,
+    freedom: float = 1.0,
+) -> Settled[Theta]:
+    """Let a rule's σ settle from a start that outliers do not hold, where nothing need anneal.
+
+    The rule is asked again after every move, until its answer changes by less than 1% or the steps
+    are used up: with p > 2 it may go round in a circle. Rules in `ONCE` are asked once; a σ that
+    is a number stays.
+
+    Parameters
+    ----------
+    problem, loss, theta
+        What to solve, with which loss, and where to start.
+    move : callable, optional
+        What to do with each σ; by default one weighted solve.
+    max_steps : int
+        The largest number of moves.
+    bounded : bool
+        Whether σ may be at most twice what the rule says of the rows that are not far out.
+    freedom : float
+        The share of the residuals' variance that the fit has left in them: 1 - k / n for a fit of k
+        parameters to these n rows.
+    """
+    move = solve_once(problem) if move is None else move
+    resolved, steps = _resolved(problem, loss, theta, bounded, freedom), 0
+    settled = not loss.has_rule or getattr(loss, "sigma", None) in ONCE
+    while not settled and steps < max_steps:
+        theta = move(theta, resolved)
+        before, resolved = resolved.scale, _resolved(problem, loss, theta, bounded, freedom)
+        settled = abs(resolved.scale - before) <= _SETTLED * before
+        steps += 1
+    return Settled(resolved, theta, steps)
+
+
+def resolve(problem: Problem[Theta], loss: Loss, theta: Theta) -> Loss:
+    """Return the loss with its σ a number, for residuals like those of ``theta``.
+
+    A rule's σ is doubled until ``theta`` costs less than to give up every row: a bounded loss
+    on data that are fitted all but perfectly would otherwise be outweighed by the penalty.
+    """
+    return _resolved(problem, loss, theta, False, 1.0)
+
+
+def _resolved(
+    problem: Problem[Theta], loss: Loss, theta: Theta, bounded: bool, freedom: float
+) -> Loss:
+    if not loss.has_rule:
+        return loss
+    a, s = problem.sample_weight, problem.squared_residuals(theta)
+    resolved = loss.resolve(s, a, problem.dim)
+    if bounded:
+        inside = a * (s <= cutoff(s, a, problem.dim, z=_FAR_OUT) ** 2)
+        most = _MOST_INFLATED * loss.resolve(s, inside, problem.dim).scale
+        resolved = resolved.at(min(resolved.scale, most))
+    while 0.5 * float(a @ resolved.rho(s)) + problem.penalty(theta) >= 0.5 * a.sum() * resolved.sup:
+        resolved = resolved.at(2 * resolved.scale)
+    return resolved.at(resolved.scale / math.sqrt(freedom))

@@ -1,0 +1,176 @@
+"""The end of a robust ridge fit: which solver runs is decided here and nowhere else.
+
+With many rows for each feature L-BFGS passes over all rows end what a sample began: the sample
+gives the start and the factor of the Hessian, and each pass divides what is left of the cost by
+about the sample's rows per feature. Otherwise reweighted steps do it. Least squares take one factor
+of all the rows however many there are.
+"""
+
+import math
+from dataclasses import replace
+
+from kmpe.arrays import Array
+from kmpe.losses import Loss, Squared
+from kmpe.losses.floored import Floored
+from kmpe.problems.factor import Factor
+from kmpe.problems.ridge import Point, Ridge
+from kmpe.rows.sample import Samples
+from kmpe.solvers.lbfgs import Outcome, descend
+from kmpe.solvers.record import Fit, Status
+from kmpe.solvers.reweighted import floored, reweight
+
+__all__ = ["has_many_rows", "minimise", "refine", "sample_of"]
+
+# From this many rows per feature on passes over the rows are tried: twice the rows that their
+# start needs. `benchmarks/crossover.py` compares both solvers around it.
+_MANY_ROWS = 24
+# The sample is a tenth of the rows, whose factor costs a tenth of least squares, but no more
+# rows per feature than 200, with which each step gains two digits, and no fewer than 32 if they
+# are a quarter of all: 50 000 rows of 300 features then take 10 steps, not 12. So many rows also
+# choose a loss to 1% of its variance.
+_SHARE = 10
+_ENOUGH = 200
+_LEAST = 32
+_LARGEST_SHARE = 4
+_LEAST_ROWS = 4000
+_SAMPLE_BYTES = 256 << 20
+# A poor sample is followed by one that is so many times larger.
+_GROWTH = 4
+
+_STATUS = {
+    Outcome.CONVERGED: Status.CONVERGED,
+    Outcome.STALLED: Status.STALLED,
+    Outcome.MAX_ITER: Status.MAX_ITER,
+}
+
+
+def has_many_rows(problem: Ridge, per_feature: int | None = None) -> bool:
+    """Whether there are so many rows for each feature; by default, that passes over them pay."""
+    least = _MANY_ROWS if per_feature is None else per_feature
+    return problem.rows.n_counted >= least * problem.rows.n_features
+
+
+def sample_of(problem: Ridge) -> Ridge:
+    """Return the sample on which a fit starts, chooses and takes its factor; all rows if few."""
+    L, n = problem.rows.n_features, problem.rows.n_counted
+    size = max(n // _SHARE, min(_LEAST * L, n // _LARGEST_SHARE))
+    size = min(size, _ENOUGH * L, _SAMPLE_BYTES // (8 * L))
+    rows = Samples(problem.rows).draw(max(size, _MANY_ROWS // 2 * L, _LEAST_ROWS))
+    return problem if rows is problem.rows else problem.on(rows)
+
+
+def minimise(
+    problem: Ridge, sample: Ridge, loss: Loss, theta: Array, *, max_iter: int, tol: float
+) -> Fit[Array]:
+    """Minimise ½ Σ aᵢ ρ(‖tᵢ - hᵢβ‖²) + ½ Σ αⱼ ‖βⱼ‖² over β.
+
+    Parameters
+    ----------
+    problem : Ridge
+        All the rows.
+    sample : Ridge
+        The problem on some of them, which stand for all.
+    loss : Loss
+        ρ, its σ a number.
+    theta : array
+        Where to start.
+    max_iter, tol
+        As in `reweight`.
+    """
+    fit = None
+    if loss.quadratic:
+        fit = _fit_least_squares(problem, loss, max_iter, tol)
+    elif has_many_rows(problem):
+        fit = _fit_by_passes(problem, sample, loss, theta, max_iter, tol)
+    return reweight(problem, loss, theta, max_iter=max_iter, tol=tol) if fit is None else fit
+
+
+def refine(problem: Ridge, loss: Loss, theta: Array, factor: Factor) -> Array:
+    """Return the fit of a sample, as far as its rows can tell, by a factor from other rows."""
+    criterion = floored(problem, loss, theta)
+    tol = problem.rows.n_features / len(problem.rows)
+    start = problem.point(theta, criterion)
+    point = descend(
+        lambda theta: problem.point(theta, criterion), start, factor, max_iter=30, tol=tol
+    ).point
+    return point.theta
+
+
+def _fit_least_squares(problem: Ridge, loss: Loss, max_iter: int, tol: float) -> Fit[Array] | None:
+    """Solve least squares: one factor of all the rows, then passes that polish.
+
+    None where nothing is penalised and the features are all but dependent.
+    """
+    if not problem.penalised and len(problem.rows) < problem.rows.n_features:
+        return None
+    at_zero = problem.weighted(problem.zero, Squared())
+    factor = problem.factor(at_zero)
+    if not problem.penalised and not factor.sharp:
+        return None
+    criterion = Floored(loss, 0.0)
+    start = problem.point(problem.step(at_zero, factor), criterion)
+    return _finish(problem, problem, criterion, start, factor, (at_zero.cost,), max_iter, tol)
+
+
+def _fit_by_passes(
+    problem: Ridge, sample: Ridge, loss: Loss, theta: Array, max_iter: int, tol: float
+) -> Fit[Array] | None:
+    """Descend on all rows by a sample's factor; None where nothing would come of it."""
+    criterion = floored(sample, loss, theta)
+    weighted = sample.weighted(theta, criterion)
+    start = problem.point(theta, criterion)
+    if not (weighted.mass > 0 and math.isfinite(start.cost)):
+        return None
+    factor = sample.factor(weighted)
+    if not problem.penalised and not factor.sharp:
+        return None
+    return _finish(problem, sample, criterion, start, factor, (), max_iter, tol)
+
+
+def _finish(
+    problem: Ridge,
+    sample: Ridge,
+    criterion: Floored,
+    start: Point,
+    factor: Factor,
+    costs: tuple[float, ...],
+    max_iter: int,
+    tol: float,
+) -> Fit[Array]:
+    """Descend on all rows; with a larger sample, and at last all rows, where that is slow."""
+
+    def evaluate(theta: Array) -> Point:
+        return problem.point(theta, criterion)
+
+    descent = descend(evaluate, start, factor, max_iter=max_iter, tol=tol)
+    costs += descent.history
+    rows = sample.rows
+    while descent.outcome is Outcome.SLOW:
+        theta, whole = descent.point.theta, rows is problem.rows
+        larger = Samples(problem.rows).draw(_GROWTH * len(rows))
+        # A few rows of large weight may be all that is drawn, however many are asked for.
+        rows = larger if len(larger) > len(rows) else problem.rows
+        sample = problem.on(rows)
+        factor = sample.factor(sample.weighted(theta, criterion))
+        left = max_iter + 1 - len(costs)
+        descent = descend(evaluate, descent.point, factor, max_iter=left, tol=tol)
+        costs += descent.history[1:]
+        if whole and descent.outcome is Outcome.SLOW:
+            return _finish_slowly(problem, criterion, descent.point.theta, costs, max_iter, tol)
+    point, status = descent.point, _STATUS[descent.outcome]
+    change = descent.left / (abs(point.cost) or 1.0)
+    return Fit(point.theta, criterion, costs, status, change, max_iter, tol)
+
+
+def _finish_slowly(
+    problem: Ridge,
+    criterion: Floored,
+    theta: Array,
+    costs: tuple[float, ...],
+    max_iter: int,
+    tol: float,
+) -> Fit[Array]:
+    """End with reweighted steps on all rows: slow, but they need no luck."""
+    left = max(max_iter + 1 - len(costs), 0)
+    rest = reweight(problem, criterion, theta, max_iter=left, tol=tol)
+    return replace(rest, history=costs + rest.history[1:], max_iter=max_iter)

@@ -1,0 +1,92 @@
+"""What a solver returns: an immutable record whose status is a sentence."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Generic
+
+from kmpe.arrays import Array
+from kmpe.losses import Loss
+from kmpe.losses.floored import Floored
+from kmpe.problems.base import Theta
+
+__all__ = ["Fit", "Plain", "Status"]
+
+
+class Status(Enum):
+    """Why a solver stopped; the value is the sentence for the user."""
+
+    CONVERGED = "Converged: cost and parameters change by less than tol."
+    STALLED = "Converged: no step lowers the cost any more in floating point."
+    EXACT = "Converged: every residual is zero."
+    MAX_ITER = (
+        "Stopped at max_iter={max_iter} before the cost settled (last relative change "
+        "{change:.1e}, tol={tol:.1e}): raise max_iter or tol, or use a larger sigma."
+    )
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver ended where it should."""
+        return self is not Status.MAX_ITER
+
+
+@dataclass(frozen=True)
+class Fit(Generic[Theta]):
+    """Where a solver ended.
+
+    Parameters
+    ----------
+    theta
+        The parameter.
+    criterion : Floored
+        The loss that was minimised, its σ a number.
+    history : tuple of float
+        The cost at the start and after each step.
+    status : Status
+        Why the solver stopped.
+    change : float
+        The last relative change of the cost.
+    max_iter, tol
+        What the solver was given.
+    """
+
+    theta: Theta
+    criterion: Floored
+    history: tuple[float, ...] = field(repr=False)
+    status: Status
+    change: float
+    max_iter: int
+    tol: float
+
+    @property
+    def loss(self) -> Loss:
+        """The loss, its σ a number."""
+        return self.criterion.loss
+
+    @property
+    def n_iter(self) -> int:
+        """The number of steps taken."""
+        return len(self.history) - 1
+
+    @property
+    def message(self) -> str:
+        """Why the solver stopped, as a sentence."""
+        return self.status.value.format(max_iter=self.max_iter, change=self.change, tol=self.tol)
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A plain robust loss beside a chosen one.
+
+    Parameters
+    ----------
+    loss : Loss
+        The plain loss.
+    theta : array
+        The parameter that it leads to.
+    variance : float
+        The variance of the chosen fit over that of the plain one, as far as the noise is known.
+    """
+
+    loss: Loss
+    theta: Array
+    variance: float

@@ -1,0 +1,56 @@
+"""The start of a linear regression: independent columns, and a high-breakdown fit to a sample."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from kmpe.arrays import Array
+from kmpe.problems.factor import Factor
+from kmpe.problems.ridge import Ridge
+from kmpe.solvers.minimise import sample_of
+from kmpe.solvers.walk import Begun
+from kmpe.starts.regression import Start, Status, high_breakdown
+
+__all__ = ["LinearStart"]
+
+# Of unit columns that depend on each other exactly, eigenvalues are rounding: some 1e-16 each.
+_DEPENDENT = 1e-13
+_UNGUARDED = (Status.FEW_ROWS,)
+
+
+@dataclass(frozen=True)
+class LinearStart:
+    """The high-breakdown start of a linear regression."""
+
+    def __call__(self, problem: Ridge) -> Begun[Ridge, Array]:
+        """Return where the fit begins; columns that depend on others are spanned by a basis."""
+        sample = sample_of(problem)
+        if not problem.penalised:
+            Q = _independent(problem, sample)
+            if Q is not None:
+                alone = sample is problem
+                problem = problem.in_basis(Q)
+                sample = problem if alone else sample.in_basis(Q)
+        start: Start = high_breakdown(
+            sample.rows.whole(), np.asarray(sample.rows.T, dtype=np.float64), sample.sample_weight
+        )
+        caution = start.sentence if start.status in _UNGUARDED else ""
+        return Begun(
+            problem, sample, start.theta, details=start, caution=caution, scale=start.scale
+        )
+
+
+def _independent(problem: Ridge, sample: Ridge) -> Array | None:
+    """Return an orthonormal basis of the space that the rows span, None if it is the whole."""
+    if Factor.of(sample.gram()).sharp:
+        return None
+    gram = problem.gram()
+    size = np.sqrt(np.diagonal(gram))
+    size = np.where(size > 0, size, 1.0)
+    values, vectors = linalg.eigh(gram / size / size[:, None], check_finite=False)
+    kept = values > _DEPENDENT * values[-1]
+    if kept.all():
+        return None
+    # Rows lie in the span of D V; the minimiser of smallest norm does as well.
+    return np.asarray(linalg.qr(size[:, None] * vectors[:, kept], mode="economic")[0])

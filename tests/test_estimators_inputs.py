@@ -1,0 +1,300 @@
+"""What estimators are given: files read by block, and fits that fail leave no trace."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from kmpe import (
+    KMPE,
+    MPE,
+    PCAL1,
+    Correntropy,
+    ELMClassifier,
+    ELMRegressor,
+    RobustLinearRegression,
+    RobustPCA,
+    Squared,
+)
+from kmpe.estimators.inputs import all_or_nothing, is_read_by_block
+from kmpe.rows.source import Rows
+
+
+class Sliced:
+    """Something with a shape and row slices, and nothing else; it remembers the slices."""
+
+    def __init__(self, X):
+        self._X = X
+        self.shape = X.shape
+        self.longest = 0
+
+    def __getitem__(self, where):
+        assert isinstance(where, slice)
+        rows = self._X[where]
+        self.longest = max(self.longest, len(rows))
+        return rows
+
+
+def rows(n=60_000):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(n, 3)) * [3.0, 2.0, 0.5]
+    y = X @ [0.5, -1.0, 2.0] + 0.1 * rng.normal(size=n)
+    y[::10] += 5
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = rows()
+    X.flags.writeable = False
+    return X, y
+
+
+def mapped_to(path, X):
+    np.save(path / "X.npy", X)
+    return np.load(path / "X.npy", mmap_mode="r")
+
+
+def elm(**params):
+    return ELMRegressor(KMPE(p=2, sigma=0.5), n_hidden=20, alpha=1e-3, random_state=0, **params)
+
+
+# -- files -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        elm(),
+        ELMRegressor(n_hidden=20, random_state=0),
+        RobustLinearRegression(Correntropy()),
+        RobustLinearRegression(KMPE(p=4, sigma=0.5), fit_intercept=False),
+        RobustLinearRegression(Squared(), alpha=3.0),
+        RobustLinearRegression(),
+        RobustPCA(2, random_state=0),
+        RobustPCA(2, loss=Correntropy("silverman"), random_state=0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("n", [300, 60_000])
+def test_a_memory_map_gives_the_fit_of_the_array(model, n, data, tmp_path):
+    X, y = (part[:n] for part in data)
+    mapped = mapped_to(tmp_path, X)
+    inside, outside = clone(model).fit(X, y), clone(model).fit(mapped, y)
+    names = {"coef_", "intercept_", "components_", "mean_", "weights_", "outlier_scores_"}
+    names = {*names, "coef_cov_", "explained_variance_"} & vars(inside).keys()
+    assert names
+    for name in names:
+        one, other = getattr(inside, name), getattr(outside, name)
+        scale = np.abs(one).max()
+        np.testing.assert_allclose(other, one, rtol=1e-8, atol=1e-8 * scale, err_msg=name)
+    if hasattr(model, "predict"):
+        np.testing.assert_allclose(outside.predict(mapped), inside.predict(X), rtol=1e-8, atol=1e-8)
+    assert outside.n_features_in_ == 3
+
+
+def test_sliced_object_is_read_block_by_block(data):
+    X, y = data
+    sliced = Sliced(X)
+    fitted = elm(memory_limit=0).fit(sliced, y)
+    np.testing.assert_array_equal(fitted.coef_, elm().fit(X, y).coef_)
+    assert sliced.longest < len(X) / 2
+
+
+def test_limit_of_memory_does_not_change_the_fit(data):
+    X, y = data
+    np.testing.assert_array_equal(
+        elm(memory_limit=0).fit(X, y).coef_, elm(memory_limit=1e9).fit(X, y).coef_
+    )
+
+
+def test_hidden_layer_is_kept_only_within_the_limit(data, monkeypatch):
+    kept = []
+    stored = Rows.stored
+    monkeypatch.setattr(
+        Rows, "stored", lambda self, *dtype: kept.append(dtype) or stored(self, *dtype)
+    )
+    X, y = data
+    size = X.shape[0] * 20 * 8
+    elm(memory_limit=size - 1).fit(X, y)
+    assert not kept
+    elm(memory_limit=size).fit(X, y)
+    assert len(kept) == 1
+
+
+def test_single_precision_stays_single(data):
+    X, y = (part[:2000] for part in data)
+    fitted = elm().fit(X.astype(np.float32), y)
+    assert fitted.coef_.dtype == np.float32
+    assert fitted.transform_hidden(X[:5].astype(np.float32)).dtype == np.float32
+    assert fitted.predict(X[:5].astype(np.float32)).dtype == np.float32
+
+
+def test_wrong_lengths_are_refused(data):
+    X, y = data
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        elm().fit(Sliced(X), y[:-1])
+
+
+@pytest.mark.parametrize("model", [elm(), RobustLinearRegression(Squared())], ids=str)
+def test_wrong_width_is_refused(model, data):
+    X, y = (part[:500] for part in data)
+    with pytest.raises(ValueError, match="features"):
+        clone(model).fit(X, y).predict(Sliced(X[:, :2]))
+
+
+def test_classifier_reads_slices(data):
+    X, _ = data
+    y = (X[:, 0] > 0).astype(int)
+    sliced = ELMClassifier(n_hidden=20, alpha=1e-2, random_state=0).fit(Sliced(X), y)
+    whole = ELMClassifier(n_hidden=20, alpha=1e-2, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(sliced.coef_, whole.coef_)
+
+
+def test_what_is_in_memory_is_not_read_by_block(data, tmp_path):
+    X = data[0][:50]
+    assert is_read_by_block(mapped_to(tmp_path, X))
+    assert is_read_by_block(Sliced(X))
+    for inside in (X, pd.DataFrame(X), csr_matrix(X), X.tolist()[:3]):
+        assert not is_read_by_block(inside)
+
+
+@pytest.mark.parametrize("limit", [-1, "2GB"])
+def test_impossible_memory_limit_is_refused(data, limit):
+    X, y = data
+    with pytest.raises(ValueError, match="memory_limit"):
+        elm(memory_limit=limit).fit(X[:100], y[:100])
+
+
+# -- all or nothing --------------------------------------------------------------------------
+
+
+def state(model):
+    """Return everything that an estimator holds, its arrays by their bytes."""
+    return {
+        name: value.tobytes() if isinstance(value, np.ndarray) else value
+        for name, value in vars(model).items()
+    }
+
+
+def test_what_fails_leaves_what_was_there_and_what_succeeds_stays():
+    model = elm()
+    model.before = 1
+
+    def interrupted():
+        with all_or_nothing(model):
+            model.before, model.after = 2, 3
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert model.before == 1
+    assert not hasattr(model, "after")
+    with all_or_nothing(model):
+        model.after = 3
+    assert model.after == 3
+
+
+MODELS = [
+    elm(memory_limit=0),
+    ELMRegressor(n_hidden=20, random_state=0),
+    ELMClassifier(n_hidden=20, random_state=0),
+    RobustLinearRegression(),
+    RobustLinearRegression(Correntropy()),
+    RobustPCA(2, random_state=0),
+    PCAL1(2, random_state=0),
+]
+every_model = pytest.mark.parametrize("model", MODELS, ids=str)
+
+
+def targets(model, y):
+    return (y > np.median(y)).astype(int) if isinstance(model, ELMClassifier) else y
+
+
+@every_model
+@pytest.mark.parametrize("fitted", [False, True])
+def test_nan_in_the_last_block_leaves_the_estimator_as_it_was(model, fitted, data, tmp_path):
+    X, y = data[0].copy(), targets(model, data[1])
+    model = clone(model)
+    if fitted:
+        model.fit(X[:200, :2], y[:200])
+    before = state(model)
+    X[-1, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(mapped_to(tmp_path, X), y)
+    assert state(model) == before
+    if fitted and hasattr(model, "predict"):
+        assert model.predict(X[:5, :2]).shape == (5,)
+
+
+class Interrupted:
+    """An activation in which the user presses Ctrl-C after so many calls."""
+
+    def __init__(self, after=np.inf):
+        self.after, self.calls = after, 0
+
+    def __call__(self, z):
+        self.calls += 1
+        if self.calls > self.after:
+            raise KeyboardInterrupt
+        return np.tanh(z)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+@pytest.mark.parametrize("machine", [ELMRegressor, ELMClassifier])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_an_interrupted_fit_leaves_the_estimator_as_it_was(machine, fitted, share, data):
+    X, y = data[0][:20_000], targets(machine(), data[1][:20_000])
+    model = machine(Correntropy(0.5), n_hidden=20, alpha=1e-3, memory_limit=0, random_state=0)
+    whole = Interrupted()
+    clone(model).set_params(activation=whole).fit(X, y)
+    assert whole.calls > 3
+    if fitted:
+        model.fit(X[:200, :2], y[:200])
+    model.set_params(activation=Interrupted(after=int(share * whole.calls)))
+    before = state(model)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert state(model) == before
+    if fitted:
+        model.set_params(activation="sigmoid").predict(X[:5, :2])
+
+
+def test_an_interrupted_batch_leaves_the_stream_as_it_was(data):
+    X, y = data
+    model = ELMRegressor(Correntropy(0.5), n_hidden=10, activation=np.tanh, random_state=0)
+    for k in range(3):
+        model.partial_fit(X[k * 100 : k * 100 + 100], y[k * 100 : k * 100 + 100])
+    before = state(model)
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(X[:100] * np.nan, y[:100])
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(X[:100, :2], y[:100])
+    assert state(model) == before
+    again = clone(model)
+    for k in range(4):
+        again.partial_fit(X[k * 100 : k * 100 + 100], y[k * 100 : k * 100 + 100])
+    model.partial_fit(X[300:400], y[300:400])
+    np.testing.assert_array_equal(model.coef_, again.coef_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ELMRegressor(KMPE(p=4, sigma=0.5), alpha=1e-3, random_state=0, max_iter=1, tol=1e-15),
+        RobustLinearRegression(KMPE(p=4, sigma=0.5), max_iter=1, tol=1e-15),
+        RobustPCA(1, loss=MPE(p=0.6), max_iter=1, tol=1e-15, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_warning_turned_into_an_error_leaves_the_estimator_as_it_was(model, data):
+    before = state(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        with pytest.raises(ConvergenceWarning):
+            model.fit(data[0][:400], data[1][:400])
+    assert state(model) == before

@@ -1,0 +1,40 @@
+"""What weights are multiples of, and which values can be squared."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kmpe.rows.checks import LARGEST, check_range, check_some_weight, weight_unit
+
+
+@given(
+    counts=st.lists(st.integers(0, 5), min_size=2, max_size=20).filter(lambda c: 1 in c),
+    unit=st.floats(1e-6, 1e6),
+)
+def test_repeats_in_any_unit_are_counted(counts, unit):
+    a = unit * np.array(counts, dtype=float)
+    np.testing.assert_allclose(a / weight_unit(a), counts, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("ratio", "unit"), [((2, 3), 1.0), ((4, 6, 10), 2.0), ((5, 6), 1.0)])
+def test_weights_in_the_ratio_of_small_numbers_are_repeats(ratio, unit):
+    assert weight_unit(np.array(ratio, dtype=float)) == pytest.approx(unit)
+
+
+def test_of_other_weights_the_mean_is_the_unit():
+    a = np.array([0.0, 1.0, np.pi, np.e])
+    assert weight_unit(a) == pytest.approx(a[1:].mean())
+
+
+def test_weights_must_not_all_be_zero():
+    with pytest.raises(ValueError, match="every sample_weight is zero"):
+        check_some_weight(np.zeros(3))
+    np.testing.assert_array_equal(check_some_weight(np.array([0.0, 1.0])), [0, 1])
+
+
+@pytest.mark.parametrize("value", [2 * LARGEST, -2 * LARGEST, np.nan, np.inf])
+def test_values_that_overflow_when_squared_are_refused(value):
+    with pytest.raises(ValueError, match=r"X has values as large as .*: rescale X"):
+        check_range(np.array([1.0, value]), "X", "rescale X")
+    check_range(np.array([LARGEST, -LARGEST]), "X", "rescale X")

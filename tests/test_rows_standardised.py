@@ -1,0 +1,80 @@
+"""Standardised inputs: scikit-learn's, and a way back to the user's coefficients."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.preprocessing import StandardScaler
+
+from kmpe.rows.source import Rows
+from kmpe.rows.standardised import Standardised
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 4)) * [1, 10, 1e-3, 1e4] + [0, 50, 1, -1e5]
+A = RNG.integers(0, 4, 300).astype(float)
+ROWS = Rows(X, np.zeros((300, 1)), A)
+
+
+def test_mean_and_size_are_those_of_scikit_learn():
+    ours, theirs = Standardised.of(ROWS, intercept=True), StandardScaler().fit(X, sample_weight=A)
+    np.testing.assert_allclose(ours.mean, theirs.mean_, rtol=1e-12)
+    np.testing.assert_allclose(ours.size, theirs.scale_, rtol=1e-9)
+    H = ours(X)
+    np.testing.assert_allclose(H[:, :4], theirs.transform(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(H[:, 4], 1)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@given(seed=st.integers(0, 10**6))
+def test_back_leads_to_the_same_predictions(kind, intercept, seed):
+    inputs = sparse.csr_array(X) if kind == "sparse" else X
+    standard = Standardised.of(Rows(inputs, ROWS.T, A), intercept=intercept)
+    gamma = np.random.default_rng(seed).normal(size=standard.n_features)
+    beta = standard.back @ gamma
+    expected = X @ beta[:4] + (beta[4] if intercept else 0.0)
+    found = standard(inputs) @ gamma
+    size = np.abs(X) @ np.abs(beta[:4])
+    assert np.all(np.abs(found - expected) <= 1e-10 * (size + np.abs(expected)))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_penalties_are_those_of_the_users_slopes(intercept):
+    standard = Standardised.of(ROWS, intercept=intercept)
+    gamma = np.arange(1.0, standard.n_features + 1)
+    slopes = (standard.back @ gamma)[:4]
+    assert standard.penalties(0.7) @ gamma**2 == pytest.approx(0.7 * slopes @ slopes)
+
+
+def test_sparse_inputs_keep_their_zeros():
+    S = sparse.random_array((200, 5), density=0.1, rng=np.random.default_rng(0), format="csr")
+    standard = Standardised.of(Rows(S, np.zeros((200, 1)), np.ones(200)), intercept=True)
+    H = standard(S)
+    assert H.nnz == S.nnz + 200
+    np.testing.assert_allclose((H[:, :5].toarray() ** 2).mean(axis=0), 1)
+
+
+def test_constant_columns_are_left_as_they_are():
+    constant = np.full((50, 2), [3.0, 1e8])
+    standard = Standardised.of(Rows.inputs(constant), intercept=True)
+    np.testing.assert_array_equal(standard.size, 1)
+    np.testing.assert_allclose(standard(constant)[:, :2], 0, atol=1e-6)
+
+
+def test_a_far_mean_costs_no_digits():
+    far = Standardised.of(Rows.inputs(X[:, :1] + 1e9), intercept=True)
+    assert far.size[0] == pytest.approx(X[:, 0].std(), rel=1e-5)
+
+
+def test_the_first_rows_are_not_all_rows():
+    """The glance at the first rows may be off: the mean is that of all of them."""
+    x = np.r_[np.zeros(1000), np.full(3000, 8.0)][:, None]
+    standard = Standardised.of(Rows.inputs(x), intercept=True)
+    assert standard.mean[0] == pytest.approx(6)
+    assert standard.size[0] == pytest.approx(x.std())
+
+
+def test_values_too_large_to_square_are_refused():
+    with pytest.raises(ValueError, match="X has values too large to square: rescale X"):
+        Standardised.of(Rows.inputs(np.array([[1e200], [-1e200]])), intercept=True)
