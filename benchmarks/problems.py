@@ -1,5 +1,7 @@
 """The problems that are timed: a hidden layer on smooth targets, with outliers."""
 
+from functools import partial
+
 import numpy as np
 
 from kmpe import Squared
@@ -8,7 +10,7 @@ from kmpe.problems.ridge import Ridge
 from kmpe.rows.hidden_layer import HiddenLayer
 from kmpe.rows.source import Rows
 from kmpe.solvers.annealing import anneal
-from kmpe.solvers.minimise import minimise
+from kmpe.solvers.minimise import solve
 from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.walk import walk
 from kmpe.starts.ridge import RidgeStart
@@ -37,12 +39,8 @@ def ridge_problem(H, y, alpha):
 
 def fit_ridge(problem, loss, max_iter=100, tol=1e-8):
     """Fit a ridge problem from an annealed start, as the machines do with a given loss."""
-
-    def solve(chosen):
-        parts = (chosen.problem, chosen.sample, chosen.loss, chosen.theta)
-        return minimise(*parts, max_iter=max_iter, tol=tol)
-
-    return walk(problem, RidgeStart(loss, "robust"), GivenLoss(loss), solve).fit
+    end = partial(solve, max_iter=max_iter, tol=tol)
+    return walk(problem, RidgeStart(loss, "robust"), GivenLoss(loss), end).fit
 
 
 def fixed_point(problem, loss, max_iter=100, tol=1e-8):

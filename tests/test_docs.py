@@ -2,6 +2,7 @@
 
 import contextlib
 import doctest
+import importlib.util
 import io
 import re
 from pathlib import Path
@@ -32,3 +33,17 @@ def test_code_prints_what_the_page_says(page, monkeypatch):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_drawing_of_the_architecture_is_that_of_the_code():
+    spec = importlib.util.spec_from_file_location("draw_imports", ROOT / "docs" / "draw_imports.py")
+    draw_imports = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(draw_imports)
+    assert (ROOT / "docs/images/architecture.svg").read_text() == draw_imports.drawing()
+
+
+def test_the_map_of_the_code_names_every_package():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for path in (ROOT / "src" / "kmpe").iterdir():
+        if path.name not in ("__init__.py", "__pycache__", "py.typed"):
+            assert f"`{path.name}" in page, path.name

@@ -145,3 +145,42 @@ def test_bad_options_are_named_with_advice():
     model = ConformalRegressor(LinearRegression()).fit(X, y)
     with pytest.raises(ValueError, match="return_interval=90 must lie between 0 and 1"):
         model.predict(X, return_interval=90)
+
+
+def test_a_memory_map_gives_the_intervals_of_the_array(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.normal(size=200)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for inner in (RobustLinearRegression(), LinearRegression()):
+        inside, outside = (ConformalRegressor(inner).fit(rows, y) for rows in (X, mapped))
+        for one, other in zip(
+            inside.predict(X, return_interval=0.9),
+            outside.predict(mapped, return_interval=0.9),
+            strict=True,
+        ):
+            np.testing.assert_allclose(one, other, rtol=1e-8)
+
+
+class Slices:
+    """Something with a shape and row slices, and nothing else."""
+
+    def __init__(self, X):
+        self._X, self.shape = X, X.shape
+
+    def __len__(self):
+        return len(self._X)
+
+    def __getitem__(self, where):
+        assert isinstance(where, slice)
+        return self._X[where]
+
+
+def test_rows_with_slices_only_are_split_without_being_loaded():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X @ [1.0, 2.0, 3.0] + rng.normal(size=200)
+    inside = ConformalRegressor(RobustLinearRegression()).fit(X, y)
+    outside = ConformalRegressor(RobustLinearRegression()).fit(Slices(X), y)
+    np.testing.assert_allclose(inside.residuals_, outside.residuals_, rtol=1e-8)

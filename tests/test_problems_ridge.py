@@ -9,7 +9,8 @@ from sklearn import linear_model
 
 from every_loss import LOSSES, name
 from kmpe.losses import KMPE, Correntropy, Huber, Squared
-from kmpe.problems.ridge import Ridge, weighted_gram
+from kmpe.problems.ridge import Ridge
+from kmpe.problems.ridge_sums import weighted_gram
 from kmpe.rows.source import Rows
 
 SHAPES = pytest.mark.parametrize("shape", [(60, 7), (5, 20)], ids=["tall", "wide"])

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from kmpe.losses import KMPE, MPE, Correntropy
 from kmpe.losses.floored import AsPrinted, Floored
-from kmpe.problems import ridge
+from kmpe.problems import ridge_sums as ridge
 from kmpe.problems.pca import sums
 from kmpe.problems.pca.points import _Shift, _sum
 from kmpe.rows import sample, source, standardised
@@ -96,16 +96,16 @@ BETA = RNG.normal(size=(3, 2))
 DISTANCES = sums.Distances(RNG.normal(size=3), np.linalg.qr(RNG.normal(size=(3, 2)))[0])
 CRITERIA = [KMPE(p=4, sigma=1.0), Floored(MPE(p=1), 1e-6), AsPrinted(Correntropy(1.0), 0.0)]
 COLUMNS = [
-    ridge._Residuals(BETA),
-    ridge._SquaredResiduals(BETA),
-    ridge._SquaredNorms(BETA),
+    ridge.Residuals(BETA),
+    ridge.SquaredResiduals(BETA),
+    ridge.SquaredNorms(BETA),
     sample._Mixture(np.arange(3.0)),
     Outputs(BETA),
     source._features,
     DISTANCES,
 ]
 TERMS = [
-    ridge._gram,
+    ridge.gram_of,
     standardised._Moments(np.arange(3.0)),
     sample._Energy(np.array([0, 2])),
     _sum,
@@ -113,9 +113,9 @@ TERMS = [
         term
         for loss in CRITERIA
         for term in (
-            ridge._Cost(BETA, loss),
-            ridge._CostAndPull(BETA, loss),
-            ridge._Moments(BETA, loss),
+            ridge.Cost(BETA, loss),
+            ridge.CostAndPull(BETA, loss),
+            ridge.Moments(BETA, loss),
             sums.Cost(DISTANCES, loss),
             sums.ScatterMatrix(DISTANCES, loss),
             sums.Scores(DISTANCES, loss),
@@ -125,9 +125,9 @@ TERMS = [
     ),
 ]
 MAPS = [
-    standardised.Standardised(np.arange(3.0), np.arange(1.0, 4.0), True),
-    ridge._Projected(None, np.eye(3)[:, :2]),
-    ridge._Projected(LAYER, np.eye(8)[:, :3]),
+    standardised.Standardised(np.arange(3.0), np.arange(1.0, 4.0), np.ones(3, dtype=bool), True),
+    ridge.Projected(None, np.eye(3)[:, :2]),
+    ridge.Projected(LAYER, np.eye(8)[:, :3]),
     _Shift(np.arange(3.0)),
     *(HiddenLayer.draw(3, 5, name, np.random.RandomState(0)) for name in ACTIVATIONS),
     HiddenLayer.draw(3, 5, np.arctan, np.random.RandomState(0)),

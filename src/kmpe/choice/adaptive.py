@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kmpe.arrays import Array
-from kmpe.choice.loss import Choice, choose_loss, hausman
+from kmpe.choice.loss import LOOKS, Choice, choose_loss, hausman
 from kmpe.choice.noise import Noise, granularity
 from kmpe.choice.slope import mean_slope
 from kmpe.losses import Loss, Squared, Tukey
 from kmpe.problems.leverage import root_of_inverse
 from kmpe.problems.ridge import Ridge
-from kmpe.solvers.minimise import has_many_rows, minimise
+from kmpe.solvers.minimise import SURE_ROWS, has_many_rows, minimise
 from kmpe.solvers.record import Plain
 from kmpe.solvers.walk import Begun, Chosen
 from kmpe.starts.regression import BadLeverage, Inexact, Start, Status
@@ -30,15 +30,8 @@ __all__ = ["AdaptiveLoss", "Looked"]
 
 Rule = BadLeverage | Inexact
 
-# With few rows more looks believe what the ones before made of the same rows: with 15 inputs and
-# 100 rows of t3 noise the error over the best peer is 1.13 with two and 1.22 with four; with 5
-# inputs and 300 rows both have 1.05 (`python benchmarks/noise_study.py`).
-_LOOKS = 2
 # To tell looks apart, coefficients need no more digits.
 _TOL = 1e-6
-# From so many rows per coefficient on a chosen loss has the variance that it seems to have: the
-# chance that is in its advantage is a few per cent.
-_SURE = 100
 # Of clean data sets one in a thousand is taken for one whose noise depends on the inputs.
 _SIGNIFICANT = 1e-3
 _DEPENDENT = (
@@ -77,7 +70,7 @@ class AdaptiveLoss:
         leverages = sample.leverages(V)
         grain = granularity(sample.rows.T[:, 0], a)
         choice = Choice(Squared(), None)
-        for _ in range(_LOOKS):
+        for _ in range(LOOKS):
             R = sample.residuals(theta)
             if not R[a > 0].any():
                 return Chosen(problem, sample, theta, Squared(), caution=begun.caution)
@@ -105,7 +98,7 @@ class AdaptiveLoss:
             if p < _SIGNIFICANT:
                 theta, loss = rival, reference
                 caution = " ".join([caution, _DEPENDENT.format(p=p, loss=loss)]).strip()
-            elif choice.noise is not None and not has_many_rows(sample, _SURE):
+            elif choice.noise is not None and not has_many_rows(sample, SURE_ROWS):
                 plain = Plain(reference, rival, choice.noise.variance_ratio(loss, reference))
         return Chosen(
             _weighed_alike(problem, sample, loss, theta),

@@ -47,7 +47,7 @@ _SHARES = (0.0, 0.03, 0.1, 0.25)
 _OUTLIER_SCALE = 5.0
 # How far out an outlier lies says nothing of the core: beyond it all are alike.
 _FARTHEST = 6 * _OUTLIER_SCALE
-_LEAST_LOG_DENSITY = -700.0  # its exponential is still a normal number
+_LEAST_LOG_DENSITY = float(np.log(np.finfo(np.float64).tiny))
 # A loss that does not suit a shape at all has no finite variance there; this is bad enough.
 _MOST_VARIANCE = 4.0
 _BLUR = ndtri((np.arange(9) + 0.5) / 9)

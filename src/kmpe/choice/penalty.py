@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from kmpe.arrays import Array
-from kmpe.choice.loss import choose_loss
+from kmpe.choice.loss import LOOKS, choose_loss
 from kmpe.choice.noise import Noise, granularity
 from kmpe.choice.scale import GivenLoss
 from kmpe.choice.slope import mean_slope
@@ -22,7 +22,7 @@ from kmpe.losses.scale import mad
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.sample import draw
 from kmpe.rows.source import Rows
-from kmpe.solvers.minimise import has_many_rows, sample_of
+from kmpe.solvers.minimise import LEAST_ROWS, START_ROWS, has_many_rows, sample_of
 from kmpe.solvers.walk import Begun, Chosen
 from kmpe.starts.ridge import RidgeStart
 
@@ -33,11 +33,11 @@ WIDTHS = (25, 50, 100, 200, 400, 800)
 
 # α over the largest eigenvalue of HᵀH, from nothing to next to no fit.
 _PATH = np.logspace(-14, 1, 91)
+# Sums of squares below this share of the targets', and ties of the criterion, are rounding.
 _ROUNDING = 1e-9
 # A parameter counts as 1.4: plain cross-validation now and then fits the noise (Kim and Gu, 2004).
 _PARAMETER = 1.4
 _ANNEALING = (16.0, 8.0, 4.0, 3.0, 2.11, 2.11, 2.11, 2.11)
-_STEPS = 12
 # Residuals below this share of the targets are rounding, or a fit to every row: no noise to
 # suit a loss to.
 _EXACT = 1e-6
@@ -47,9 +47,6 @@ _EXACT = 1e-6
 # neither was heeded and such fits started anew.
 _MOST_SPENT = 0.5
 _TOO_FEW = 0.4
-_SAMPLE_ROWS = 4000
-_SAMPLE_ROWS_PER_FEATURE = 12
-_LOOKS = 2
 # Widths are compared by a loss that lets go of errors of more than about so many times the noise.
 _JUDGED = 3.0
 
@@ -179,7 +176,7 @@ def _chosen(path: _Path, state: _State, alpha: float | None) -> tuple[_State, Lo
     if _share(path, state) > _TOO_FEW:
         return state, Correntropy(_ANNEALING[-1] * _unit(path, state)), None
     grain = granularity(path.T[:, 0], path.a)
-    for _ in range(_LOOKS):
+    for _ in range(LOOKS):
         choice = choose_loss(
             path.residuals(state.beta),
             sample_weight=path.a,
@@ -215,7 +212,7 @@ def choose_width(rows: Rows, *, loss: Loss | None, alpha: float | None) -> int:
 
 def _sampled(rows: Rows) -> _Path:
     """Return the path of the rows, or of a sample where there are many."""
-    size = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
+    size = max(LEAST_ROWS, START_ROWS * rows.n_features)
     a = rows.a
     if rows.n_counted > size:
         rows = draw(rows, size)
@@ -243,9 +240,11 @@ def _gives_up(path: _Path, state: _State, loss: Loss) -> bool:
     return bool(2 * (rows + penalty) >= path.a.sum() * loss.sup)
 
 
-def _settle(path: _Path, loss: Loss, state: _State, alpha: float | None) -> _State:
+def _settle(
+    path: _Path, loss: Loss, state: _State, alpha: float | None, max_steps: int = 12
+) -> _State:
     """Repeat the step until β hardly moves."""
-    for _ in range(_STEPS):
+    for _ in range(max_steps):
         before, state = state.beta, _step(path, loss, state, alpha)
         if np.linalg.norm(state.beta - before) <= 1e-4 * np.linalg.norm(state.beta):
             break

@@ -14,7 +14,6 @@ __all__ = ["GivenLoss"]
 
 # Rows for σ: the median residual of so many is known to 1.2% (its standard error is 1.17 / √n).
 _ROWS = 10_000
-_MAX_STEPS = 10
 
 
 @dataclass(frozen=True)
@@ -43,5 +42,5 @@ class GivenLoss:
         def move(theta: Array, loss: Loss) -> Array:
             return refine(wide, loss, theta, factor)
 
-        settled = settle(wide, self.loss, theta, move, max_steps=_MAX_STEPS, freedom=freedom)
+        settled = settle(wide, self.loss, theta, move, max_steps=10, freedom=freedom)
         return Chosen(problem, sample, settled.theta, settled.loss, caution=begun.caution)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from kmpe.losses import Loss, Trimmed
-from kmpe.losses.scale import cutoff
+from kmpe.losses.scale import FAR_OUT, cutoff
 from kmpe.problems.pca import Scatter, Subspace, WeightedPCA
 from kmpe.solvers.annealing import Settled, settle, solve_once
 from kmpe.solvers.reweighted import reweight
@@ -19,11 +19,6 @@ __all__ = ["SAFE", "PCAScale"]
 
 #: The loss that needs no tuning, and the one that every robust start ends with.
 SAFE = Trimmed("cutoff")
-_SAFE_STEPS = 2
-# From there a scale has settled by now, or goes in circles.
-_SETTLING_STEPS = 6
-# No row is an outlier for certain below this many standard deviations.
-_FAR_OUT = 5.0
 
 
 @dataclass(frozen=True)
@@ -56,11 +51,12 @@ class PCAScale:
         problem = replace(cast(Scatter, problem), sketch=sketch)
         return Chosen(problem, sample, fit.theta, settled.loss)
 
-    def _settled(self, problem: WeightedPCA, theta: Subspace) -> Settled[Subspace]:
+    def _settled(self, problem: WeightedPCA, theta: Subspace, steps: int = 2) -> Settled[Subspace]:
         move = solve_once(problem)
-        theta = settle(problem, SAFE, theta, move, max_steps=_SAFE_STEPS, bounded=True).theta
-        for _ in range(_SAFE_STEPS if self.loss != SAFE else 0):
+        theta = settle(problem, SAFE, theta, move, max_steps=steps, bounded=True).theta
+        for _ in range(steps if self.loss != SAFE else 0):
             s = problem.squared_residuals(theta)
-            edge = cutoff(s, problem.sample_weight, problem.dim, z=_FAR_OUT)
+            edge = cutoff(s, problem.sample_weight, problem.dim, z=FAR_OUT)
             theta = move(theta, Trimmed(edge))
-        return settle(problem, self.loss, theta, move, max_steps=_SETTLING_STEPS, bounded=True)
+        # After six steps a scale has settled, or goes in circles.
+        return settle(problem, self.loss, theta, move, max_steps=6, bounded=True)

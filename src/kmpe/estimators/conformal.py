@@ -13,13 +13,16 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     _num_samples,
     check_array,
+    check_consistent_length,
     check_is_fitted,
     validate_data,
 )
 
 from kmpe.arrays import Array
+from kmpe.estimators.inputs import all_or_nothing, is_read_by_block
 from kmpe.inference.intervals import GROSS, check_coverage, cross_validated
 from kmpe.inference.outliers import scaled_residuals
+from kmpe.rows.files import Reader, Subset
 
 __all__ = ["ConformalRegressor"]
 
@@ -87,8 +90,9 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n, d)
-            Inputs, as the regressor takes them.
+        X : array, data frame, sparse matrix or memory map of shape (n, d)
+            Inputs, as the regressor takes them. What has row slices only (HDF5, zarr) is handed on
+            so; a regressor of this package reads it block by block.
         y : array of shape (n,) or (n, q)
             Targets.
         sample_weight : array of shape (n,), optional
@@ -98,7 +102,15 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
         -------
         self
         """
-        X, y = indexable(X, y)
+        with all_or_nothing(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
+        if is_read_by_block(X):
+            check_consistent_length(X, y)
+        else:
+            X, y = indexable(X, y)
         validate_data(self, X, y, skip_check_array=True)
         T = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         a = _check_sample_weight(sample_weight, T, dtype=np.float64, ensure_non_negative=True)
@@ -111,13 +123,12 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
         )
         self.residuals_ = np.full(T.shape, np.nan)
         for model, (_, test) in zip(self.estimators_, splits, strict=True):
-            predicted = np.asarray(model.predict(_safe_indexing(X, test)))
+            predicted = np.asarray(model.predict(_some(X, test)))
             self.residuals_[test] = T[test] - predicted.reshape(T[test].shape)
         self._sample_weight = np.where(self.folds_ >= 0, a, 0.0)
         R = np.where(self.folds_[:, None] >= 0, self.residuals_.reshape(len(T), -1), 0.0)
         scores, _ = scaled_residuals(R, self._sample_weight, 0)
         self.gross_ = scores > GROSS
-        return self
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
         """Return the predicted targets.
@@ -169,10 +180,15 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
 def _fitted(estimator: Any, X: Any, y: Any, a: Array | None, where: Any) -> Any:
     """Return a copy of the regressor, fitted to some rows; None is all."""
     if where is not None:
-        X, y = _safe_indexing(X, where), _safe_indexing(y, where)
+        X, y = _some(X, where), _safe_indexing(y, where)
         a = None if a is None else a[where]
     model = clone(estimator)
     return model.fit(X, y) if a is None else model.fit(X, y, sample_weight=a)
+
+
+def _some(X: Any, where: Any) -> Any:
+    """Return some rows; those that are not in memory stay where they are."""
+    return Subset(Reader(X), where) if is_read_by_block(X) else _safe_indexing(X, where)
 
 
 def _folds(tests: list[Any], n: int) -> npt.NDArray[np.intp]:

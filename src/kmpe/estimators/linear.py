@@ -1,6 +1,7 @@
 """Robust linear regression that finds its loss, names its outliers and knows its errors."""
 
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -24,8 +25,8 @@ from kmpe.estimators.inputs import (
     read_with_targets,
 )
 from kmpe.inference.intervals import around, radius
-from kmpe.inference.regression import Report, report
-from kmpe.inference.summary import Term, confidence, summary
+from kmpe.inference.regression import Report, dependent_columns, report
+from kmpe.inference.summary import confidence, summary, terms_of
 from kmpe.losses import Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.checks import check_range, weight_unit
@@ -33,15 +34,12 @@ from kmpe.rows.files import Reader
 from kmpe.rows.source import Outputs, Rows, is_sparse
 from kmpe.rows.standardised import Standardised
 from kmpe.rows.threads import team
-from kmpe.solvers.minimise import minimise
+from kmpe.solvers.minimise import solve
 from kmpe.solvers.record import Fit
-from kmpe.solvers.walk import Chosen, walk
+from kmpe.solvers.walk import walk
 from kmpe.starts.linear import LinearStart
 
 __all__ = ["RobustLinearRegression"]
-
-# So many columns are named in a warning.
-_SHOWN = 8
 
 
 class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -54,8 +52,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
     MM-estimate, and bad leverage points have no weight.
 
     Where the noise is not symmetric, the slopes are the same for every loss but the intercept is
-    not: it is where the chosen loss sees the centre of the noise. Where the slopes differ all the
-    same, the noise depends on the inputs; then a plain robust loss is used, with a warning.
+    not. Where the slopes differ, the noise depends on the inputs; then Tukey's loss is used, with a
+    warning.
 
     Parameters
     ----------
@@ -92,12 +90,10 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
     outlier_scores_ : array of shape (n,)
         Residual norm over ``scale_``.
     outliers_ : array of bool of shape (n,)
-        Rows whose score exceeds the 99% point of the Gaussian (of χ, for several targets): 2.58
-        for one target. On clean Gaussian data it marks 1% of the rows.
+        Rows whose score exceeds the 99% point of the Gaussian (of χ, for several targets), 2.58.
     scale_ : float
         Scale of the residuals: the root mean square over the rows that the scale of the
-        S-estimate, with which the fit starts, does not call outliers (Rousseeuw and Leroy 1987).
-        0 where most of the rows are fitted exactly.
+        S-estimate does not call outliers; 0 where most of the rows are fitted exactly.
     coef_cov_ : array of shape (d + 1, d + 1) or (q, d + 1, d + 1)
         Sandwich covariance of slopes and, last, intercept (left out without one). Sample weights
         count as repeats.
@@ -154,10 +150,6 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         sample_weight : array of shape (n,), optional
             How often each row counts. Coefficients, outliers and the choice of the loss depend on
             the ratios of the weights only; standard errors take them as counts.
-
-        Returns
-        -------
-        self
         """
         with all_or_nothing(self):
             self._check_parameters()
@@ -180,7 +172,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
             if not isinstance(X, Reader):
                 rows = rows.stored()
             problem = Ridge(rows, standard.penalties(float(self.alpha) / unit))
-            walked = walk(problem, LinearStart(), choose, self._solve)
+            end = partial(solve, max_iter=self.max_iter, tol=self.tol)
+            walked = walk(problem, LinearStart(), choose, end)
             chosen, fit = walked.chosen, walked.fit
             looked = chosen.details if isinstance(chosen.details, Looked) else Looked(None, None)
             found = report(chosen.problem, fit, standard, unit, chosen.scale, looked.plain)
@@ -190,21 +183,10 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
         cautions = [chosen.caution] * bool(chosen.caution)
-        unseen = np.abs(found.unseen[: len(standard.varies)][standard.varies])
-        if unseen.max(initial=0.0) > 1e-8:
-            cautions.append(self._dependent_columns(found.unseen))
+        if found.unseen[: len(standard.varies)][standard.varies].any():
+            cautions.append(dependent_columns(found.unseen, self._names()))
         if cautions:
             warnings.warn(" ".join(cautions), RobustnessWarning, stacklevel=3)
-
-    def _solve(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
-        return minimise(
-            chosen.problem,
-            chosen.sample,
-            chosen.loss,
-            chosen.theta,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
         """Return the predicted targets.
@@ -249,14 +231,10 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if not 0 < level < 1:
             raise ValueError(f"level={level!r} must lie between 0 and 1, such as 0.95")
         estimates = self._estimates()
-        if estimates.ndim == 1:
-            return confidence(estimates, self.coef_cov_, self.df_, level)
-        return np.array(
-            [
-                confidence(e, cov, self.df_, level)
-                for e, cov in zip(estimates, self.coef_cov_, strict=True)
-            ]
-        )
+        covariances = self.coef_cov_.reshape(-1, *self.coef_cov_.shape[-2:])
+        pairs = zip(estimates.reshape(len(covariances), -1), covariances, strict=True)
+        limits = np.array([confidence(e, cov, self.df_, level) for e, cov in pairs])
+        return limits[0] if estimates.ndim == 1 else limits
 
     def summary(self, level: float = 0.95) -> str:
         """Return a table of the coefficients with standard errors and confidence intervals.
@@ -265,30 +243,20 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         ----------
         level : float, default=0.95
             Coverage of the intervals.
-
-        Returns
-        -------
-        str
         """
-        limits = np.atleast_3d(self.confidence_intervals(level).T).T
-        estimates = np.atleast_2d(self._estimates())
-        errors = np.sqrt(np.diagonal(self.coef_cov_, axis1=-2, axis2=-1))
-        errors = errors.reshape(estimates.shape)
-        names = self._names()
-        prefix = [f"y{j} " if len(estimates) > 1 else "" for j in range(len(estimates))]
-        terms = [
-            Term(prefix[j] + str(names[i]), estimates[j, i], errors[j, i], *limits[j, i].tolist())
-            for j in range(len(estimates))
-            for i in range(len(names))
-        ]
-        share = f"{np.count_nonzero(self.outliers_)} of {len(self.outliers_)} rows"
+        shape = (-1, len(self._names()))
         facts = [
             ("loss", str(self.loss_)),
+            *([("noise", str(self.noise_))] if self.noise_ is not None else []),
             ("scale", f"{self.scale_:.4g}"),
             ("robust R²", f"{self.robust_r2_:.4f}"),
-            ("outliers", share),
+            ("outliers", f"{np.count_nonzero(self.outliers_)} of {len(self.outliers_)} rows"),
             ("intervals", f"{level:.0%}"),
         ]
+        errors = np.sqrt(np.diagonal(self.coef_cov_, axis1=-2, axis2=-1))
+        limits = self.confidence_intervals(level).reshape(*errors.reshape(shape).shape, 2)
+        estimates = self._estimates().reshape(shape)
+        terms = terms_of(self._names(), estimates, errors.reshape(shape), limits)
         return summary(terms, self.df_, facts)
 
     def __sklearn_tags__(self) -> Any:
@@ -302,16 +270,6 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
             return np.asarray(self.coef_)
         return np.concatenate([self.coef_, np.asarray(self.intercept_)[..., None]], axis=-1)
 
-    def _dependent_columns(self, unseen: Array) -> str:
-        """Return a sentence that names the columns of which others are combinations."""
-        names = np.array(self._names())
-        involved = names[np.abs(unseen).max(axis=1) > 1e-8 * np.abs(unseen).max()].tolist()
-        shown = ", ".join(involved[:_SHOWN]) + ", ..." * (len(involved) > _SHOWN)
-        return (
-            f"Columns depend on each other ({shown}): of their coefficients the smallest are "
-            "given, without standard errors. Leave out one column, or give alpha."
-        )
-
     def _names(self) -> list[str]:
         """Return the names of the coefficients, in the order of ``coef_cov_``."""
         default = [f"x{i}" for i in range(self.n_features_in_)]
@@ -319,11 +277,9 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         return names + ["intercept"] * bool(self.fit_intercept)
 
     def _predicted(self, X: Any) -> Array:
-        if isinstance(X, Reader):
-            coef = np.atleast_2d(self.coef_).T
-            Y = Rows.inputs(X).column(Outputs(coef), coef.shape[1]) + self.intercept_
-            return Y if self.coef_.ndim == 2 else Y[:, 0]
-        return np.asarray(X @ self.coef_.T) + self.intercept_
+        coef = np.atleast_2d(self.coef_).T
+        Y = Rows.inputs(X).column(Outputs(coef), coef.shape[1]) + self.intercept_
+        return np.asarray(Y if self.coef_.ndim == 2 else Y[:, 0])
 
     def _set_attributes(self, fit: Fit[Array], found: Report, *, single: bool) -> None:
         self.loss_, self.status_ = fit.loss, fit.message

@@ -27,9 +27,6 @@ from kmpe.starts.pca import PCAStart, most_dimensions
 __all__ = ["RobustPCA"]
 
 _INITS = ("robust", "pca")
-# Without n_components the weights are learnt in as many dimensions as hold this share of the
-# variance of the central rows.
-_SHARE = 0.8
 
 
 class RobustPCA(Projection):
@@ -191,7 +188,8 @@ class RobustPCA(Projection):
             robust=robust,
             n_components=m_r,
             most=most_dimensions(rows),
-            share=_SHARE if m is None or is_whole(m) else float(m),
+            # Without a number, as many dimensions as hold 80% of the variance of the central rows.
+            share=0.8 if m is None or is_whole(m) else float(m),
             n_wanted=wanted if is_whole(wanted) else 1,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )

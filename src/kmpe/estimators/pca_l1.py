@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from kmpe.arrays import Array
+from kmpe.arrays import ROUNDING, Array
 from kmpe.estimators.inputs import all_or_nothing, check_whole_number
 from kmpe.estimators.projection import Projection, check_components, check_rows
 from kmpe.problems.pca import Dual, Points
@@ -19,7 +19,6 @@ __all__ = ["PCAL1"]
 
 # Projections below this share of a row's length count as zero: the row is on the fence, and a
 # fixed point of the signs need not be a maximum.
-_ON_THE_FENCE = 1e-12
 _NUDGE = 1e-3
 
 
@@ -158,7 +157,7 @@ class PCAL1(Projection):
         """
         length = np.linalg.norm(Y, axis=1)
         # A row that has nothing left cannot sit on the fence.
-        fence = np.where(length > 0, _ON_THE_FENCE * length, -1.0)[:, None]
+        fence = np.where(length > 0, ROUNDING * length, -1.0)[:, None]
         W = _normalised(W)
         signs = np.zeros((len(Y), W.shape[1]))
         steps = 0

@@ -18,8 +18,10 @@ from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
 from kmpe.problems.leverage import pseudo_inverse, root_of_inverse
-from kmpe.problems.ridge import Ridge, weighted_gram
+from kmpe.problems.ridge import Ridge
+from kmpe.problems.ridge_sums import weighted_gram
 from kmpe.rows.source import Block
+from kmpe.solvers.minimise import SURE_ROWS
 
 __all__ = ["Covariance", "sandwich"]
 
@@ -27,9 +29,6 @@ __all__ = ["Covariance", "sandwich"]
 _LEAST_WITHOUT = 0.2
 # MADs over which ψ' is smoothed to see whether it depends on the inputs.
 _SMOOTHING = 0.5
-# From so many rows per coefficient on M is sure enough to be taken as it is: chance turns it by
-# about √(k / n), a tenth.
-_MANY_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
     s = problem.squared_residuals(theta)
     width = _SMOOTHING * mad(s, problem.sample_weight, problem.dim)
     n, k = problem.rows.n, problem.rows.n_features
-    gram = problem.gram() if problem.rows.n_counted < _MANY_ROWS * k else None
+    gram = problem.gram() if problem.rows.n_counted < SURE_ROWS * k else None
     V = None if gram is None else root_of_inverse(gram)
     blocks = []
     for j in range(problem.dim):

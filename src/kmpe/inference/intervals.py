@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kmpe.arrays import Array
-from kmpe.losses.scale import quantile
+from kmpe.losses.scale import FAR_OUT, quantile
 
 __all__ = ["GROSS", "around", "check_coverage", "cross_validated", "leave_one_out", "radius"]
 
-#: Scaled residuals beyond this are no part of the noise to be predicted. Of Gaussian rows one in
-#: two million is, of Laplace rows 6 in 1000, of Student's t with 3 degrees of freedom 11.
-GROSS = 5.0
+#: Scaled residuals beyond this are no part of the noise to be predicted.
+GROSS = FAR_OUT
 
 
 def leave_one_out(R: Array, leverage: Array | float) -> Array:

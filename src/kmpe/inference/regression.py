@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import Array, Mask
+from kmpe.arrays import ROUNDING, Array, Mask
 from kmpe.inference.covariance import sandwich
 from kmpe.inference.intervals import leave_one_out
 from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2
@@ -14,11 +14,9 @@ from kmpe.problems.ridge import Ridge
 from kmpe.rows.standardised import Standardised
 from kmpe.solvers.record import Fit, Plain
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "dependent_columns", "report"]
 
-# Residuals below this share of the targets are rounding.
-_ROUNDING = 1e-12
-# A coefficient can be estimated when the vectors that no row sees have less than this of it.
+# Less of a coefficient than this in a vector that no row sees is rounding.
 _UNSEEN = 1e-8
 
 
@@ -87,7 +85,7 @@ def report(
     # Bad leverage points count for nothing in the problem that was solved.
     weights = fit.criterion.weight(s) * (a > 0)
     scale = reweighted_scale(s, a, scale, k, problem.dim)
-    rounding = _ROUNDING * float(np.abs(problem.rows.T).max())
+    rounding = ROUNDING * float(np.abs(problem.rows.T).max())
     scale = scale if scale > rounding else 0.0
     scores = np.zeros(len(s))
     beyond = s > rounding**2
@@ -98,9 +96,10 @@ def report(
     back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
     if problem.basis is not None:
         unseen = back @ linalg.null_space(problem.basis.T)
+        unseen[np.abs(unseen) < _UNSEEN * np.abs(unseen).max(initial=0.0)] = 0.0
         back = _smallest_slopes(unseen, d) @ back @ problem.basis
     cov = back @ (blocks / unit) @ back.T
-    open_ = np.abs(unseen).max(axis=1, initial=0.0) > _UNSEEN * np.abs(unseen).max(initial=0.0)
+    open_ = unseen.any(axis=1)
     # With as many coefficients as rows, and where most rows are fitted exactly and others are not,
     # nothing is left that could tell an error.
     blind = df < 1 or (scale == 0 and bool(scores.any()))
@@ -120,6 +119,16 @@ def report(
         df=max(df, 0.0),
         r2=robust_r2(problem.rows.T, R, a * ~outliers),
         loo=np.full_like(R, np.inf) if blind else leave_one_out(R, leverages),
+    )
+
+
+def dependent_columns(unseen: Array, names: list[str]) -> str:
+    """Return a sentence that names the columns of which others are combinations."""
+    involved = [name for name, row in zip(names, unseen, strict=True) if row.any()]
+    shown = ", ".join(involved[:8]) + ", ..." * (len(involved) > 8)
+    return (
+        f"Columns depend on each other ({shown}): of their coefficients the smallest are given, "
+        "without standard errors. Leave out one column, or give alpha."
     )
 
 

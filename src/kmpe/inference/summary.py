@@ -8,7 +8,7 @@ from scipy.special import stdtr, stdtrit
 
 from kmpe.arrays import Array
 
-__all__ = ["Term", "confidence", "summary"]
+__all__ = ["Term", "confidence", "summary", "terms_of"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,20 @@ class Term:
     error: float
     low: float
     high: float
+
+
+def terms_of(names: list[str], estimates: Array, errors: Array, limits: Array) -> list[Term]:
+    """Return the lines of all coefficients, shape (q, k) each and (q, k, 2), target by target."""
+    return [
+        Term(
+            f"y{j} {name}" if len(estimates) > 1 else name,
+            float(estimates[j, i]),
+            float(errors[j, i]),
+            *limits[j, i].tolist(),
+        )
+        for j in range(len(estimates))
+        for i, name in enumerate(names)
+    ]
 
 
 def confidence(estimates: Array, cov: Array, df: float, level: float) -> Array:

@@ -9,9 +9,6 @@ from kmpe.losses.base import Loss
 
 __all__ = ["Blend"]
 
-# So many parts are printed.
-_SHOWN = 3
-
 
 @dataclass(frozen=True)
 class Blend(Loss):
@@ -45,7 +42,7 @@ class Blend(Loss):
             raise ValueError("Blend: every sigma must be a number; resolve the losses first")
 
     def __str__(self) -> str:
-        parts = [str(loss) for loss in self.losses[:_SHOWN]]
+        parts = [str(loss) for loss in self.losses[:3]]
         more = len(self.losses) - len(parts)
         return f"Blend({', '.join(parts)}{f' and {more} more' if more else ''})"
 

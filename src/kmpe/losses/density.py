@@ -38,7 +38,7 @@ _WIDTHS = np.diff(KNOTS)
 # Of the largest weight: enough to tell where all rows are within an edge, and nothing otherwise.
 _LEAST_WEIGHT = 1e-6
 # Rows evaluated at once: their arrays stay in the second-level cache.
-_BLOCK = 32768
+_BLOCK = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,15 +3,13 @@
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import Array
+from kmpe.arrays import SINGULAR, Array
 
 __all__ = ["pseudo_inverse", "root_of_inverse", "whitening"]
 
 # Leverages of many columns come from random projections on so many: they are then known to a
 # fifth (√(2 / 64)), for a fraction of the time.
 _PROJECTIONS = 64
-# Directions of less than this share of the largest eigenvalue hold nothing but rounding.
-_SINGULAR = 1e-11
 
 
 def pseudo_inverse(gram: Array) -> Array:
@@ -39,5 +37,5 @@ def whitening(gram: Array) -> Array:
     size = np.sqrt(np.diagonal(gram))
     size = np.where(size > 0, size, 1.0)
     values, vectors = linalg.eigh(gram / size / size[:, None], check_finite=False)
-    kept = values > max(values[-1], 0.0) * _SINGULAR
+    kept = values > max(values[-1], 0.0) * SINGULAR
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]) / size[:, None])

@@ -12,7 +12,7 @@ smallest norm is found from the rows themselves.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -20,9 +20,20 @@ from scipy import linalg
 from kmpe.arrays import Array, Index
 from kmpe.problems.base import Criterion, Weighted
 from kmpe.problems.factor import Factor
-from kmpe.rows.source import Block, Features, Rows, is_sparse
+from kmpe.problems.ridge_sums import (
+    Cost,
+    CostAndPull,
+    Moments,
+    Projected,
+    Residuals,
+    SquaredNorms,
+    SquaredResiduals,
+    gram_of,
+    squared_norms,
+)
+from kmpe.rows.source import Rows, is_sparse
 
-__all__ = ["Point", "Ridge", "weighted_gram"]
+__all__ = ["Point", "Ridge"]
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -85,7 +96,7 @@ class Ridge:
 
     def in_basis(self, Q: Array) -> "Ridge":
         """Return the problem in γ, β = Qγ, for an unpenalised problem."""
-        rows = replace(self.rows, features=_Projected(self.rows.features, Q))
+        rows = replace(self.rows, features=Projected(self.rows.features, Q))
         if self.rows.features is None:
             rows = rows.stored()
         basis = Q if self.basis is None else self.basis @ Q
@@ -119,15 +130,15 @@ class Ridge:
 
     def residuals(self, theta: Array) -> Array:
         """Return tᵢ - hᵢβ of every row, shape (n, q)."""
-        return np.asarray(self.rows.column(_Residuals(theta), self.dim))
+        return np.asarray(self.rows.column(Residuals(theta), self.dim))
 
     def squared_residuals(self, theta: Array) -> Array:
         """Return ‖tᵢ - hᵢβ‖² of every row."""
-        return np.asarray(self.rows.column(_SquaredResiduals(theta)))
+        return np.asarray(self.rows.column(SquaredResiduals(theta)))
 
     def leverages(self, whiten: Array) -> Array:
         """Return ‖hᵢ V‖² of every row: with VVᵀ = (HᵀAH)⁻¹, the diagonal of the hat matrix / aᵢ."""
-        return np.asarray(self.rows.column(_SquaredNorms(whiten)))
+        return np.asarray(self.rows.column(SquaredNorms(whiten)))
 
     # -- sums over the rows ----------------------------------------------------------------
 
@@ -138,26 +149,26 @@ class Ridge:
     def cost(self, theta: Array, loss: Criterion) -> float:
         """Return ½ Σ aᵢ ρ(sᵢ) + penalty."""
         with np.errstate(over="ignore", invalid="ignore"):
-            (total,) = self.rows.total(_Cost(theta, loss))
+            (total,) = self.rows.total(Cost(theta, loss))
         return 0.5 * float(total) + self.penalty(theta)
 
     def point(self, theta: Array, loss: Criterion) -> Point:
         """Return the cost and its gradient αβ - HᵀΛ(T - Hβ), in one pass."""
         with np.errstate(over="ignore", invalid="ignore"):
-            total, pull = self.rows.total(_CostAndPull(theta, loss))
+            total, pull = self.rows.total(CostAndPull(theta, loss))
         cost = 0.5 * float(total) + self.penalty(theta)
         return Point(theta, cost, self.penalties[:, None] * theta - pull)
 
     def weighted(self, theta: Array, loss: Criterion) -> Weighted[Array]:
         """Return the cost, and the moments HᵀΛH and HᵀΛ(T - Hβ), in one pass."""
         with np.errstate(over="ignore", invalid="ignore"):
-            total, mass, gram, pull = self.rows.total(_Moments(theta, loss))
+            total, mass, gram, pull = self.rows.total(Moments(theta, loss))
         misfit, penalty = 0.5 * float(total), self.penalty(theta)
         return Weighted(theta, loss, misfit, penalty, float(mass), (gram, pull))
 
     def gram(self) -> Array:
         """Return HᵀAH + diag(α)."""
-        (gram,) = self.rows.total(_gram)
+        (gram,) = self.rows.total(gram_of)
         return self._with_penalties(gram)
 
     # -- the weighted problem --------------------------------------------------------------
@@ -203,102 +214,9 @@ class Ridge:
         triangle = np.empty((0, L + self.dim))
         for block in self.rows.blocks():
             H = block.H.toarray() if is_sparse(block.H) else block.H
-            aw = block.a * weighted.loss.weight(_squared_norms(block.T - H @ weighted.theta))
+            aw = block.a * weighted.loss.weight(squared_norms(block.T - H @ weighted.theta))
             stack = np.concatenate([triangle, np.sqrt(aw)[:, None] * np.hstack([H, block.T])])
             triangle = np.asarray(np.linalg.qr(stack, mode="r"))
         cutoff = max(len(self.rows), L) * _EPS
         H, T = triangle[:, :L], triangle[:, L:]
         return np.asarray(linalg.lstsq(H, T, cond=cutoff, check_finite=False)[0])
-
-
-# -- pure functions of a block, which can be sent to wherever the block is ---------------------
-
-
-@dataclass(frozen=True)
-class _Projected:
-    """The feature map h(x)Q."""
-
-    features: Features | None
-    Q: Array
-
-    @property
-    def n_features(self) -> int:
-        return int(self.Q.shape[1])
-
-    def __call__(self, X: Any) -> Array:
-        return np.asarray((X if self.features is None else self.features(X)) @ self.Q)
-
-
-@dataclass(frozen=True)
-class _Residuals:
-    theta: Array
-
-    def __call__(self, block: Block) -> Array:
-        return np.asarray(block.T - block.H @ self.theta)
-
-
-@dataclass(frozen=True)
-class _SquaredResiduals:
-    theta: Array
-
-    def __call__(self, block: Block) -> Array:
-        return _squared_norms(block.T - block.H @ self.theta)
-
-
-@dataclass(frozen=True)
-class _SquaredNorms:
-    V: Array
-
-    def __call__(self, block: Block) -> Array:
-        return _squared_norms(block.H @ self.V)
-
-
-@dataclass(frozen=True)
-class _Cost:
-    theta: Array
-    loss: Criterion
-
-    def __call__(self, block: Block) -> tuple[Array]:
-        return (block.a @ self.loss.rho(_squared_norms(block.T - block.H @ self.theta)),)
-
-
-@dataclass(frozen=True)
-class _CostAndPull:
-    theta: Array
-    loss: Criterion
-
-    def __call__(self, block: Block) -> tuple[Array, Array]:
-        R = block.T - block.H @ self.theta
-        rho, w = self.loss.rho_and_weight(_squared_norms(R))
-        R *= (block.a * w)[:, None]
-        return block.a @ rho, block.H.T @ R
-
-
-@dataclass(frozen=True)
-class _Moments:
-    theta: Array
-    loss: Criterion
-
-    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
-        R = block.T - block.H @ self.theta
-        s = _squared_norms(R)
-        aw = block.a * self.loss.weight(s)
-        gram = weighted_gram(block.H, block.a * self.loss.metric(s))
-        return block.a @ self.loss.rho(s), aw.sum(), gram, block.H.T @ (aw[:, None] * R)
-
-
-def _gram(block: Block) -> tuple[Array]:
-    return (weighted_gram(block.H, block.a),)
-
-
-def weighted_gram(H: Any, aw: Array) -> Array:
-    """Return HᵀΛH for the diagonal Λ ≥ 0, H dense or sparse."""
-    if is_sparse(H):
-        rows = H.multiply(np.sqrt(aw)[:, None]).tocsr()
-        return np.asarray((rows.T @ rows).toarray())
-    rows = np.sqrt(aw)[:, None] * H
-    return np.asarray(rows.T @ rows)
-
-
-def _squared_norms(R: Any) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", R, R))

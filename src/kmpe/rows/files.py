@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from kmpe.arrays import Index
 
-__all__ = ["Reader"]
+__all__ = ["Reader", "Subset"]
 
 # What is read at a time where the file has no chunks of its own.
 _CHUNK_BYTES = 256 << 10
@@ -73,3 +73,30 @@ class Reader:
                 bad = first + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
                 raise ValueError(f"Input X contains NaN or infinity, first in row {bad}")
         return rows
+
+
+class Subset:
+    """Some rows of a `Reader`, in an order of their own, still not in memory.
+
+    Parameters
+    ----------
+    reader : Reader
+        The rows.
+    index : array of int of shape (m,)
+        Which of them.
+    """
+
+    def __init__(self, reader: Reader, index: Index) -> None:
+        self._reader = reader
+        self._index = np.asarray(index, dtype=np.intp)
+        self.shape: tuple[int, int] = (len(self._index), reader.shape[1])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, where: slice | Index) -> npt.NDArray[Any]:
+        return self._reader[self._index[where]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return all rows in memory, for an estimator that wants them so."""
+        return np.asarray(self[:], dtype=dtype)

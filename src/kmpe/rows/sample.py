@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kmpe.arrays import Array, Index
-from kmpe.rows.source import Block, Rows, is_sparse
+from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 
-__all__ = ["Samples", "canonical_order", "draw", "draw_rows", "strata"]
+__all__ = ["GROWTH", "SEED", "Samples", "canonical_order", "draw", "draw_rows", "strata"]
 
-_SEED = 20160924
+SEED = 20160924
 # A sample misses a feature when it has less than this share of its sum of squares: a column
 # that is zero but for a few rows, such as a rare category. The rows that have it would look
 # like outliers to a fit of the sample.
@@ -24,9 +24,8 @@ _MISSED = 0.3
 # A column with so many different values in the sample is not a rare one; only for others is it
 # worth a pass over all rows to know. Nearly every column shows as many in 512 rows.
 _FEW = 20
-_GLANCE = 512
-# A sample that misses a feature is followed by one that is so many times larger.
-_GROWTH = 4
+#: A sample that is too small is followed by one that is so many times larger.
+GROWTH = 4
 
 
 def draw(rows: Rows, size: int, seed: int = 0) -> Rows:
@@ -52,7 +51,7 @@ def draw_rows(rows: Rows, size: int, seed: int = 0) -> tuple[Index, Array]:
 
 def strata(size: int, seed: int = 0) -> Array:
     """Return a random number in each of ``size`` equal strata of [0, 1)."""
-    rng = np.random.default_rng([_SEED, seed])
+    rng = np.random.default_rng([SEED, seed])
     return np.asarray((np.arange(size) + rng.uniform(size=size)) / size)
 
 
@@ -99,7 +98,7 @@ class Samples:
                 return sample
             if np.all(sample.total(energy)[0] >= _MISSED * self.rows.total(energy)[0]):
                 return sample
-            size *= _GROWTH
+            size *= GROWTH
         return self.rows
 
 
@@ -108,7 +107,7 @@ def _rare(sample: Rows) -> Index:
     if is_sparse(sample.X):
         return np.flatnonzero(np.diff(sample.X.tocsc().indptr) < _FEW)
     H = sample.X
-    doubtful = np.flatnonzero(_changes(H[:: max(1, len(H) // _GLANCE)]) < _FEW)
+    doubtful = np.flatnonzero(_changes(H[:: max(1, len(H) // GLANCE)]) < _FEW)
     return np.asarray(doubtful[_changes(H[:, doubtful]) < _FEW])
 
 

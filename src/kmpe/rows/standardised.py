@@ -6,15 +6,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from kmpe.arrays import Array, Mask
-from kmpe.rows.source import Block, Rows, is_sparse
+from kmpe.arrays import ROUNDING, Array, Mask
+from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 
 __all__ = ["Standardised"]
-
-# A column whose values differ by less than this share of them is constant up to rounding.
-_CONSTANT = 1e-12
-# Sums of squares are taken about the mean of so many rows, so that they lose no digits.
-_GLANCE = 512
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,8 @@ class Standardised:
         if is_sparse(rows.X) or not intercept:
             about = np.zeros(rows.n_features)
         else:
-            about = rows.block(slice(0, _GLANCE)).H.mean(axis=0)
+            # Sums of squares about a point near the rows lose no digits.
+            about = rows.block(slice(0, GLANCE)).H.mean(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
             linear, square = (total / rows.n for total in rows.total(_Moments(about)))
         if not np.isfinite(square).all():
@@ -45,7 +41,7 @@ class Standardised:
             mean, size = about, np.sqrt(square)
         else:
             mean, size = about + linear, np.sqrt(np.maximum(square - linear**2, 0.0))
-        varies = size > _CONSTANT * np.abs(mean)
+        varies = size > ROUNDING * np.abs(mean)
         return cls(mean, np.where(varies, size, 1.0), varies, intercept)
 
     @property

@@ -34,8 +34,7 @@ Term = Callable[[slice], tuple[Array, ...]]
 _MEMINFO = Path("/proc/meminfo")
 # Parts of one block share the work evenly; where there are many blocks, larger parts have fewer
 # sums to add up.
-_BLOCKS_PER_PART = 8
-_MANY_BLOCKS = 128
+_MOST_PARTS = 128
 # Rows that fill half a block are divided among the workers, but not into pieces on which the
 # interpreter would take as long as the arithmetic.
 _FEW_BLOCKS = 8
@@ -154,7 +153,7 @@ def parts(n: int, most: int) -> list[Part]:
         count = max(count, min(_FEW_BLOCKS, n // _LEAST_ROWS))
     ends = [n * i // count for i in range(count + 1)]
     blocks = [slice(i, j) for i, j in pairwise(ends)]
-    size = _BLOCKS_PER_PART if count >= _MANY_BLOCKS else 1
+    size = -(-count // _MOST_PARTS)
     return [blocks[i : i + size] for i in range(0, count, size)]
 
 

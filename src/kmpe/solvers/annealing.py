@@ -12,7 +12,7 @@ from typing import Any, Generic
 
 from kmpe.arrays import Array
 from kmpe.losses import Loss
-from kmpe.losses.scale import ONCE, cutoff
+from kmpe.losses.scale import FAR_OUT, ONCE, cutoff
 from kmpe.problems.base import Problem, Theta
 
 __all__ = ["Move", "Settled", "anneal", "resolve", "settle", "solve_once"]
@@ -20,15 +20,11 @@ __all__ = ["Move", "Settled", "anneal", "resolve", "settle", "solve_once"]
 #: From a parameter and a loss to a parameter that suits the loss better.
 Move = Callable[[Theta, Any], Theta]
 
-# One halving of σ per solve loses no row on the way down; residuals follow σ.
-_ANNEALING_RATIO = 2.0
-_MAX_ANNEALING_STEPS = 100
 # A rule's σ has settled when it repeats itself to this accuracy.
 _SETTLED = 0.01
 # How far outliers may inflate a rule's σ. The interquartile range of Silverman's rule has no
 # bound once a quarter of the rows are outliers.
 _MOST_INFLATED = 2.0
-_FAR_OUT = 5.0
 
 
 def solve_once(problem: Problem[Theta]) -> Move[Theta]:
@@ -60,7 +56,12 @@ class _Shifted:
 
 
 def anneal(
-    problem: Problem[Theta], loss: Loss, theta: Theta, move: Move[Theta] | None = None
+    problem: Problem[Theta],
+    loss: Loss,
+    theta: Theta,
+    move: Move[Theta] | None = None,
+    *,
+    max_steps: int = 100,
 ) -> tuple[Loss, Theta]:
     """Return the loss with its σ a number, and a start for it that outliers do not hold.
 
@@ -74,6 +75,8 @@ def anneal(
         What to solve, with which loss, and where to start.
     move : callable, optional
         What to call instead of the weighted solve: one decimal place is enough here.
+    max_steps : int
+        The largest number of solves.
     """
     move = solve_once(problem) if move is None else move
     a = problem.sample_weight
@@ -81,11 +84,12 @@ def anneal(
     if not loss.has_rule and (loss.convex or not hasattr(loss, "sigma")):
         return loss, theta
     sigma = math.sqrt(float(s[a > 0].max()))
-    for _ in range(_MAX_ANNEALING_STEPS):
+    for _ in range(max_steps):
         goal = loss.resolve(s, a, problem.dim).scale
         if not s.any() or abs(sigma - goal) <= _SETTLED * goal:
             break
-        sigma = max(goal, sigma / _ANNEALING_RATIO)
+        # One halving per solve loses no row on the way down; residuals follow σ.
+        sigma = max(goal, sigma / 2)
         theta = move(theta, _Shifted(loss.relaxed(sigma), float(s[a > 0].min())))
         s = problem.squared_residuals(theta)
     return resolve(problem, loss, theta), theta
@@ -158,7 +162,7 @@ def _resolved(
     a, s = problem.sample_weight, problem.squared_residuals(theta)
     resolved = loss.resolve(s, a, problem.dim)
     if bounded:
-        inside = a * (s <= cutoff(s, a, problem.dim, z=_FAR_OUT) ** 2)
+        inside = a * (s <= cutoff(s, a, problem.dim, z=FAR_OUT) ** 2)
         most = _MOST_INFLATED * loss.resolve(s, inside, problem.dim).scale
         resolved = resolved.at(min(resolved.scale, most))
     while 0.5 * float(a @ resolved.rho(s)) + problem.penalty(theta) >= 0.5 * a.sum() * resolved.sup:

@@ -19,8 +19,6 @@ __all__ = ["Descent", "Outcome", "descend"]
 
 # Armijo's share of the predicted decrease that a step must reach.
 _SUFFICIENT = 1e-4
-_MAX_TRIALS = 20
-_MEMORY = 20
 # Ten steps with a useful factor reach further than this; if not, the factor is a poor one.
 _PATIENCE = 10
 _PROGRESS = 1e-2
@@ -57,13 +55,13 @@ class _Memory:
     steps: tuple[tuple[Array, Array, float], ...] = ()
     scale: float = 1.0
 
-    def with_step(self, step: Array, bend: Array) -> "_Memory":
+    def with_step(self, step: Array, bend: Array, most: int = 20) -> "_Memory":
         """Return this memory with one more step and the change of gradient along it."""
         curvature = float(np.vdot(step, bend))
         if curvature <= _EPS * float(np.linalg.norm(step) * np.linalg.norm(bend)):
             return self
         scale = curvature / float(np.vdot(bend, self.factor.solve(bend)))
-        return replace(self, steps=(*self.steps, (step, bend, curvature))[-_MEMORY:], scale=scale)
+        return replace(self, steps=(*self.steps, (step, bend, curvature))[-most:], scale=scale)
 
     def solve(self, g: Array) -> Array:
         """Return the inverse Hessian times g, by the two-loop recursion."""
@@ -133,7 +131,11 @@ def _settled(point: Point, step: Array, left: float, tol: float) -> bool:
 
 
 def _search(
-    evaluate: Callable[[Array], Point], point: Point, step: Array, slope: float
+    evaluate: Callable[[Array], Point],
+    point: Point,
+    step: Array,
+    slope: float,
+    max_trials: int = 20,
 ) -> Point | None:
     """Return a point along ``step`` where the cost is low enough, or None if there is none.
 
@@ -143,7 +145,7 @@ def _search(
     if not slope < 0:
         return None
     share = 1.0
-    for _ in range(_MAX_TRIALS):
+    for _ in range(max_trials):
         tried = evaluate(point.theta + share * step)
         if tried.cost <= point.cost + _SUFFICIENT * share * slope:
             return tried

@@ -14,16 +14,31 @@ from kmpe.losses import Loss, Squared
 from kmpe.losses.floored import Floored
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Point, Ridge
-from kmpe.rows.sample import Samples
+from kmpe.rows.sample import GROWTH, Samples
 from kmpe.solvers.lbfgs import Outcome, descend
 from kmpe.solvers.record import Fit, Status
 from kmpe.solvers.reweighted import floored, reweight
+from kmpe.solvers.walk import Chosen
 
-__all__ = ["has_many_rows", "minimise", "refine", "sample_of"]
+__all__ = [
+    "LEAST_ROWS",
+    "START_ROWS",
+    "SURE_ROWS",
+    "has_many_rows",
+    "minimise",
+    "refine",
+    "sample_of",
+    "solve",
+]
 
 # From this many rows per feature on passes over the rows are tried: twice the rows that their
 # start needs. `benchmarks/crossover.py` compares both solvers around it.
 _MANY_ROWS = 24
+#: Rows per feature in the sample on which a fit starts: its cost is within a tenth of the best.
+START_ROWS = 12
+#: From so many rows per feature on estimates of variances are taken as they are: the chance that
+#: is in them is about √(1 / 100), a tenth.
+SURE_ROWS = 100
 # The sample is a tenth of the rows, whose factor costs a tenth of least squares, but no more
 # rows per feature than 200, with which each step gains two digits, and no fewer than 32 if they
 # are a quarter of all: 50 000 rows of 300 features then take 10 steps, not 12. So many rows also
@@ -32,10 +47,8 @@ _SHARE = 10
 _ENOUGH = 200
 _LEAST = 32
 _LARGEST_SHARE = 4
-_LEAST_ROWS = 4000
+LEAST_ROWS = 4000
 _SAMPLE_BYTES = 256 << 20
-# A poor sample is followed by one that is so many times larger.
-_GROWTH = 4
 
 _STATUS = {
     Outcome.CONVERGED: Status.CONVERGED,
@@ -55,7 +68,7 @@ def sample_of(problem: Ridge) -> Ridge:
     L, n = problem.rows.n_features, problem.rows.n_counted
     size = max(n // _SHARE, min(_LEAST * L, n // _LARGEST_SHARE))
     size = min(size, _ENOUGH * L, _SAMPLE_BYTES // (8 * L))
-    rows = Samples(problem.rows).draw(max(size, _MANY_ROWS // 2 * L, _LEAST_ROWS))
+    rows = Samples(problem.rows).draw(max(size, START_ROWS * L, LEAST_ROWS))
     return problem if rows is problem.rows else problem.on(rows)
 
 
@@ -83,6 +96,12 @@ def minimise(
     elif has_many_rows(problem):
         fit = _fit_by_passes(problem, sample, loss, theta, max_iter, tol)
     return reweight(problem, loss, theta, max_iter=max_iter, tol=tol) if fit is None else fit
+
+
+def solve(chosen: Chosen[Ridge, Array], *, max_iter: int, tol: float) -> Fit[Array]:
+    """Minimise what was chosen: the last station but the record."""
+    parts = chosen.problem, chosen.sample, chosen.loss, chosen.theta
+    return minimise(*parts, max_iter=max_iter, tol=tol)
 
 
 def refine(problem: Ridge, loss: Loss, theta: Array, factor: Factor) -> Array:
@@ -147,7 +166,7 @@ def _finish(
     rows = sample.rows
     while descent.outcome is Outcome.SLOW:
         theta, whole = descent.point.theta, rows is problem.rows
-        larger = Samples(problem.rows).draw(_GROWTH * len(rows))
+        larger = Samples(problem.rows).draw(GROWTH * len(rows))
         # A few rows of large weight may be all that is drawn, however many are asked for.
         rows = larger if len(larger) > len(rows) else problem.rows
         sample = problem.on(rows)

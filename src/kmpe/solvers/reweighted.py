@@ -21,8 +21,6 @@ from kmpe.solvers.record import Fit, Status
 
 __all__ = ["floored", "reweight"]
 
-_MAX_HALVINGS = 40
-
 
 def floored(problem: Problem[Theta], loss: Loss, theta: Theta) -> Floored:
     """Return the loss with the floor that it needs at ``theta``, if it needs one."""
@@ -119,7 +117,11 @@ class _State(Generic[Theta]):
 
 
 def _descend(
-    problem: Problem[Theta], state: _State[Theta], target: Theta, criterion: Floored
+    problem: Problem[Theta],
+    state: _State[Theta],
+    target: Theta,
+    criterion: Floored,
+    max_halvings: int = 40,
 ) -> _State[Theta] | None:
     """Return the best of the halved steps towards ``target``, or None if none descends.
 
@@ -133,7 +135,7 @@ def _descend(
             return _State(moved, 1.0)
     best, least = 0.0, math.inf
     step = min(1.0, 2 * state.step)
-    for _ in range(_MAX_HALVINGS):
+    for _ in range(max_halvings):
         cost = problem.cost(problem.between(state.at.theta, target, step), criterion)
         if best and not cost < least:
             break

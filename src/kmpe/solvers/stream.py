@@ -43,7 +43,6 @@ _OPENING_BYTES = 256 << 20
 _GROWN = 1.05
 # Weights and coefficients of a batch settle together; each round has the accuracy of one
 # reweighted step.
-_ROUNDS = 3
 # A batch is trusted whose residuals spread up to this much wider than those of the others, or whose
 # features reach so much further; the second number allows for the chance in a batch of n rows,
 # over √n.
@@ -157,7 +156,7 @@ class Stream:
         last = Ridge(self.opening[-1], np.zeros(L)).squared_residuals(theta)
         return stream, trusts[-1] * fitted.criterion.weight(last)
 
-    def _weighed(self, batch: Rows, past: Past) -> tuple["Stream", Array]:
+    def _weighed(self, batch: Rows, past: Past, rounds: int = 3) -> tuple["Stream", Array]:
         """Weigh a batch by the model that stands, and let both settle."""
         theta = self.theta
         scale = self._scale(batch, theta)
@@ -169,7 +168,7 @@ class Stream:
         )
         trust = _trust(batch, scale, stream.scales) * _trust(batch, reach, stream.reaches)
         loss = stream.resolved()
-        for _ in range(_ROUNDS):
+        for _ in range(rounds):
             new, w = _expanded(batch, loss, theta, trust)
             gram = new.gram + self.forgetting * past.gram
             moment = new.moment + self.forgetting * past.moment

@@ -15,10 +15,10 @@ from scipy.special import chdtri, gammainc, poch
 from kmpe.arrays import Array
 from kmpe.starts.weighted import quantiles
 
-__all__ = ["consistent", "efficient", "m_scales", "mean_rho", "weights"]
+__all__ = ["TINY", "consistent", "efficiency", "efficient", "m_scales", "mean_rho", "weights"]
 
-# Below it, squares of residuals in any unit are zero; above it, their ratios do not overflow.
-_TINY = 1e-200
+#: Below it, squares of residuals in any unit are zero; above it, their ratios do not overflow.
+TINY = 1e-200
 
 
 def weights(s: Array, a: Array, c2: Array) -> Array:
@@ -63,7 +63,7 @@ def m_scales(s: Array, a: Array, b: float, q: int, steps: int, v: Array | None =
     c2 = consistent(q) ** 2
     if v is None:
         v = quantiles(s, 1 - b, a) / float(chdtri(q, 0.5))
-    v = np.maximum(v, _TINY)
+    v = np.maximum(v, TINY)
     for _ in range(steps):
         u = s / (c2 * v[:, None])
         np.minimum(u, 1.0, out=u)
@@ -73,8 +73,8 @@ def m_scales(s: Array, a: Array, b: float, q: int, steps: int, v: Array | None =
         rest2 *= rest
         gap = 1.0 - b - rest2 @ a
         # A factor of 4 at most: where ρ is flat the step has no bound of its own.
-        v = v * np.exp(np.clip(gap / np.maximum(3 * (u @ a), _TINY), -1.4, 1.4))
-        v = np.maximum(v, _TINY)
+        v = v * np.exp(np.clip(gap / np.maximum(3 * (u @ a), TINY), -1.4, 1.4))
+        v = np.maximum(v, TINY)
     return np.asarray(v)
 
 
@@ -101,21 +101,30 @@ def consistent(q: int) -> float:
 
 
 @lru_cache
-def efficient(q: int, efficiency: float = 0.95) -> float:
-    """Return the c at which the M-estimate has this Gaussian efficiency.
+def efficiency(q: int, c: float) -> float:
+    """Return the Gaussian efficiency of the M-estimate with this c.
 
     It is A² / B with A = E[(1 - 1/q) w + ψ'/q] and B = E[ψ²] / q (Maronna et al. 2019, 6.4).
+
+    Examples
+    --------
+    >>> efficiency(1, consistent(1))
+    0.2868...
+    """
+    m = [_moment(c, q, j) for j in range(6)]
+    slope = m[0] - (2 + 4 / q) * m[1] + (1 + 4 / q) * m[2]
+    psi2 = c * c * (m[1] - 4 * m[2] + 6 * m[3] - 4 * m[4] + m[5])
+    return slope**2 * q / psi2
+
+
+@lru_cache
+def efficient(q: int, wanted: float = 0.95) -> float:
+    """Return the c at which the M-estimate has this Gaussian efficiency.
 
     Examples
     --------
     >>> efficient(1)
     4.6850...
     """
-
-    def excess(c: float) -> float:
-        m = [_moment(c, q, j) for j in range(6)]
-        slope = m[0] - (2 + 4 / q) * m[1] + (1 + 4 / q) * m[2]
-        psi2 = c * c * (m[1] - 4 * m[2] + 6 * m[3] - 4 * m[4] + m[5])
-        return slope**2 * q / psi2 - efficiency
-
-    return float(brentq(excess, math.sqrt(q), 20 * math.sqrt(q)))
+    ends = math.sqrt(q), 20 * math.sqrt(q)
+    return float(brentq(lambda c: efficiency(q, c) - wanted, *ends))

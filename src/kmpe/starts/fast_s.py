@@ -28,10 +28,17 @@ import numpy as np
 from scipy.special import chdtri
 
 from kmpe.arrays import Array
-from kmpe.starts.bisquare import consistent, efficient, m_scales, mean_rho, weights
-from kmpe.starts.weighted import quantile, sample, squares
+from kmpe.starts.bisquare import (
+    consistent,
+    efficiency,
+    efficient,
+    m_scales,
+    mean_rho,
+    weights,
+)
+from kmpe.starts.weighted import cross_products, quantile, sample, squares, steps
 
-__all__ = ["Data", "least_absolute", "m_estimate", "s_estimate", "steps"]
+__all__ = ["LUCK", "SAMPLE", "SUBSETS", "Data", "least_absolute", "m_estimate", "s_estimate"]
 
 # Four times as many lose the same draws (`python benchmarks/breakdown.py --constants`); lmrob has
 # 500, and no half fits.
@@ -49,16 +56,12 @@ _DIRECTIONS = 3
 _CARRIED_ON = 10
 # lmrob's best.r.s: so many are carried to convergence.
 _FINALISTS = 2
-_MAX_STEPS = 50
-# Gaussian efficiency of the S-estimate (Rousseeuw and Yohai 1984).
-_S_EFFICIENCY = 0.287
 # Steps end at this share of the standard error of the fit, σ √(k/n).
 _SETTLED = 1e-3
 # A subset whose fit is so much larger than its targets leaves a coefficient open.
 _DEPENDENT = 1e-6
 # Whitened rows have cross products near 1 in every direction that they tell of.
 _OPEN = 1e-8
-_TINY = 1e-200
 
 
 class Data(NamedTuple):
@@ -188,7 +191,7 @@ def m_estimate(data: Data, theta: Array, scale: float) -> Array:
     """
     Z, T, a, n = data
     gap = T - Z @ theta
-    gram = _cross_products(
+    gram = cross_products(
         Z, weights(squares(gap)[None], a, np.array([(efficient(data.q) * scale) ** 2]))
     )
     if data.k == 0 or np.diag(np.linalg.cholesky(gram[0])).min() ** 2 > _OPEN:
@@ -200,7 +203,11 @@ def m_estimate(data: Data, theta: Array, scale: float) -> Array:
 
 
 def _descend(
-    data: Data, theta: Array, scale: float | None = None, gram: Array | None = None
+    data: Data,
+    theta: Array,
+    scale: float | None = None,
+    gram: Array | None = None,
+    max_steps: int = 50,
 ) -> tuple[Array, float]:
     """Return the M-estimate at a given scale, or the S-estimate near a fit and its scale.
 
@@ -213,13 +220,13 @@ def _descend(
     c = consistent(q) if scale is None else efficient(q)
     v = None if scale is None else np.array([scale**2])
     last = np.inf
-    for _ in range(_MAX_STEPS):
+    for _ in range(max_steps):
         R = data.residuals(theta[None])
         s = _norms(R)
         if v is None or scale is None:
             v = m_scales(s, a, data.b, q, 3 if v is None else 1, v)
         W = weights(s, a, c * c * v)
-        gram = _cross_products(Z, W) if gram is None else gram
+        gram = cross_products(Z, W) if gram is None else gram
         step = steps(Z, W, R, gram)[0]
         theta = theta + step
         size = float(np.sum(step**2)) / (q * float(v[0]))
@@ -233,11 +240,11 @@ def _descend(
     return theta, scale
 
 
-def least_absolute(data: Data) -> tuple[Array, float]:
+def least_absolute(data: Data, max_steps: int = 50) -> tuple[Array, float]:
     """Return the fit of least absolute residuals, and the scale of those it leaves over."""
     Z, T, a, n = data
     theta = np.zeros((data.k, data.q))
-    for _ in range(_MAX_STEPS):
+    for _ in range(max_steps):
         R = data.residuals(theta[None])
         r = np.sqrt(_norms(R))
         if not r.any():
@@ -250,29 +257,6 @@ def least_absolute(data: Data) -> tuple[Array, float]:
     return theta, math.sqrt(middle / float(chdtri(data.q, 0.5)))
 
 
-def steps(Z: Array, W: Array, R: Array, gram: Array | None = None) -> Array:
-    """Return the weighted least-squares step of every fit, from its weights and residuals."""
-    gram = _cross_products(Z, W) if gram is None else gram
-    pull = (W[:, None] * R) @ Z
-    return np.asarray(np.linalg.solve(gram, pull.transpose(0, 2, 1)))
-
-
-def _cross_products(Z: Array, W: Array) -> Array:
-    """Return Σ wᵢ zᵢᵀzᵢ of every fit: for many fits one product, with the rows' own products."""
-    k = Z.shape[1]
-    gram = np.empty((len(W), k, k))
-    if len(W) > k:
-        i, j = np.triu_indices(k)
-        gram[:, i, j] = gram[:, j, i] = W @ (Z[:, i] * Z[:, j])
-    else:
-        for one, w in zip(gram, W, strict=True):
-            rows = Z[w > 0]
-            np.matmul(rows.T * w[w > 0], rows, out=one)
-    # Regular where the rows leave a direction open: the step there is 0, like its right side.
-    gram[:, np.arange(k), np.arange(k)] += 1e-10 * np.maximum(W.sum(axis=1), _TINY)[:, None]
-    return gram
-
-
 def _best(data: Data, theta: Array, costs: Array, v: float, n: float) -> Array:
     """Return the fits of the smallest costs, best first.
 
@@ -280,7 +264,7 @@ def _best(data: Data, theta: Array, costs: Array, v: float, n: float) -> Array:
     of a better one: else all may be the same, the wrong one of two that it cannot tell apart.
     """
     theta = theta[np.argsort(costs, kind="stable")]
-    radius2 = data.q * v * data.k / _S_EFFICIENCY * (1 / data.n - 1 / n)
+    radius2 = data.q * v * data.k / efficiency(data.q, consistent(data.q)) * (1 / data.n - 1 / n)
     chosen: list[int] = []
     left = np.ones(len(theta), bool)
     while left.any() and len(chosen) < _affordable(data):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import Array
+from kmpe.arrays import SINGULAR, Array
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Ridge
 from kmpe.solvers.minimise import sample_of
@@ -14,8 +14,6 @@ from kmpe.starts.regression import Start, Status, high_breakdown
 
 __all__ = ["LinearStart"]
 
-# Of unit columns that depend on each other exactly, eigenvalues are rounding: some 1e-16 each.
-_DEPENDENT = 1e-13
 _UNGUARDED = (Status.FEW_ROWS,)
 
 
@@ -49,7 +47,7 @@ def _independent(problem: Ridge, sample: Ridge) -> Array | None:
     size = np.sqrt(np.diagonal(gram))
     size = np.where(size > 0, size, 1.0)
     values, vectors = linalg.eigh(gram / size / size[:, None], check_finite=False)
-    kept = values > _DEPENDENT * values[-1]
+    kept = values > SINGULAR * values[-1]
     if kept.all():
         return None
     # Rows lie in the span of D V; the minimiser of smallest norm does as well.

@@ -28,12 +28,6 @@ _LEAST_ROWS_PER_COMPONENT = 10
 # With many more rows than this for each column, σ settles on that many of them.
 _SAMPLE_ROWS_PER_COLUMN = 20
 
-_N_DIRECTIONS = 250
-_N_SUBSETS = 12
-_N_CARRIED_ON = 2
-_MAX_CONCENTRATIONS = 10
-_MEDIAN_STEPS = 10
-
 
 @dataclass(frozen=True)
 class PCAStart:
@@ -116,7 +110,14 @@ def enough_components(Z: Array, centre: Mask, share: float, most: int) -> int:
     return min(most, int(np.searchsorted(np.cumsum(variances) / total, share)) + 1)
 
 
-def believable_rows(Z: Array, centre: Mask, m: int, rng: np.random.RandomState) -> Mask:
+def believable_rows(
+    Z: Array,
+    centre: Mask,
+    m: int,
+    rng: np.random.RandomState,
+    n_subsets: int = 12,
+    n_carried_on: int = 2,
+) -> Mask:
     """Return the half of the rows that an m-dimensional subspace fits best.
 
     Concentration steps (fit a subspace, keep the rows nearest to it) from the central rows and
@@ -125,9 +126,9 @@ def believable_rows(Z: Array, centre: Mask, m: int, rng: np.random.RandomState) 
     """
     h = min(len(Z), max((len(Z) + m + 2) // 2, m + 2))
     rows = np.flatnonzero(centre)
-    subsets = [rng.choice(rows, min(m + 2, len(rows)), replace=False) for _ in range(_N_SUBSETS)]
+    subsets = [rng.choice(rows, min(m + 2, len(rows)), replace=False) for _ in range(n_subsets)]
     trimmed = [_trimmed(_squared_residuals(Z, subset, m)[rows]) for subset in subsets]
-    starts = [rows] + [subsets[i] for i in np.argsort(trimmed, kind="stable")[:_N_CARRIED_ON]]
+    starts = [rows] + [subsets[i] for i in np.argsort(trimmed, kind="stable")[:n_carried_on]]
     best, least = rows, np.inf
     for start in starts:
         keep, s = _concentrate(Z, start, m, h)
@@ -144,10 +145,10 @@ def _trimmed(s: Array) -> float:
     return float(np.partition(s, k - 1)[:k].sum())
 
 
-def _concentrate(Z: Array, keep: Index, m: int, h: int) -> tuple[Index, Array]:
+def _concentrate(Z: Array, keep: Index, m: int, h: int, max_steps: int = 10) -> tuple[Index, Array]:
     """Return the rows kept by concentration steps from ``keep``, and all squared residuals."""
     s = _squared_residuals(Z, keep, m)
-    for _ in range(_MAX_CONCENTRATIONS):
+    for _ in range(max_steps):
         nearest = np.sort(np.argsort(s, kind="stable")[:h])
         if np.array_equal(nearest, keep):
             break
@@ -178,7 +179,7 @@ def _squared_residuals(Z: Array, keep: Index, m: int) -> Array:
     return np.asarray(np.maximum(s - np.einsum("ij,ij->i", T, T), 0.0))
 
 
-def _outlyingness(Z: Array, rng: np.random.RandomState) -> Array:
+def _outlyingness(Z: Array, rng: np.random.RandomState, n_directions: int = 250) -> Array:
     """Return how far out each row lies: in its worst direction, and in its distance.
 
     Directions join two rows, or the spatial median and a row. A row is not judged in a
@@ -188,7 +189,7 @@ def _outlyingness(Z: Array, rng: np.random.RandomState) -> Array:
     """
     n = len(Z)
     Y = Z - _spatial_median(Z)
-    k = min(n, _N_DIRECTIONS)
+    k = min(n, n_directions)
     first = np.concatenate([rng.randint(n, size=k), rng.permutation(n)[:k]])
     second = np.concatenate([(first[:k] + rng.randint(1, max(n, 2), size=k)) % n, first[k:]])
     D = Y[first]
@@ -218,10 +219,10 @@ def _median(P: Array) -> Array:
     return np.asarray(np.partition(P, half, axis=-1)[..., half])
 
 
-def _spatial_median(Z: Array) -> Array:
+def _spatial_median(Z: Array, steps: int = 10) -> Array:
     """Return the point of least total distance from the rows, by a few steps of Weiszfeld."""
     c = np.median(Z, axis=0)
-    for _ in range(_MEDIAN_STEPS):
+    for _ in range(steps):
         r = np.linalg.norm(Z - c, axis=1)
         typical = _median(r)
         if not typical > 0:

@@ -24,7 +24,8 @@ from enum import Enum
 import numpy as np
 from scipy.special import chdtri
 
-from kmpe.arrays import Array, Index, Mask
+from kmpe.arrays import SINGULAR, Array, Index, Mask
+from kmpe.rows.sample import SEED
 from kmpe.rows.source import Block
 from kmpe.starts.fast_s import (
     LUCK,
@@ -34,20 +35,16 @@ from kmpe.starts.fast_s import (
     least_absolute,
     m_estimate,
     s_estimate,
-    steps,
 )
-from kmpe.starts.weighted import count, quantile, sample, squares
+from kmpe.starts.weighted import count, quantile, sample, squares, steps
 
 __all__ = ["BadLeverage", "Inexact", "Start", "Status", "high_breakdown"]
 
-_SEED = 20160924
 # Where random subsets withstand fewer bad rows (from 38 coefficients on) they are not drawn.
 _LEAST_SHARE = 0.1
 # The S-scale of Gaussian residuals is 1 - 0.6 k/n on average, to 7%, from 12 rows and 3 rows per
 # coefficient on: `python benchmarks/breakdown.py --bias`. lmrob's is as well.
 _SHRINKAGE = 0.6
-# An eigenvalue below this share of the largest holds nothing but rounding.
-_SINGULAR = 1e-11
 _ROUNDING = 1e3 * float(np.finfo(float).eps)
 # Bad leverage points: residuals over their scale, and how rare the inputs are.
 _FAR = 2.5
@@ -100,7 +97,7 @@ class Start:
     exact: float = 0.0
 
 
-def high_breakdown(H: Array, T: Array, a: Array, seed: int = _SEED) -> Start:
+def high_breakdown(H: Array, T: Array, a: Array, seed: int = SEED) -> Start:
     """Return the MM-estimate of a regression of T on H.
 
     Row order does not matter, and of the weights only the ratios do.
@@ -232,11 +229,11 @@ def _whiten(H: Array, T: Array, a: Array, *, signs: bool = True) -> tuple[Array,
     Z, w = H / size, a
     if signs:
         norm2 = squares(Z)
-        w = a / np.maximum(norm2 / max(quantile(norm2, 0.5, a), _SINGULAR), 1.0)
+        w = a / np.maximum(norm2 / max(quantile(norm2, 0.5, a), SINGULAR), 1.0)
     w = w / w.sum()
     root = np.sqrt(w)[:, None] * Z
     values, vectors = np.linalg.eigh(root.T @ root)
-    kept = np.flatnonzero(values > _SINGULAR * max(values[-1], _SINGULAR))[::-1]
+    kept = np.flatnonzero(values > SINGULAR * max(values[-1], SINGULAR))[::-1]
     back = vectors[:, kept] / np.sqrt(values[kept])
     Z = Z @ back
     return Z, back / size[:, None], Z.T @ (w[:, None] * T)

@@ -17,16 +17,13 @@ from kmpe.problems.ridge import Point, Ridge
 from kmpe.rows.sample import Samples
 from kmpe.solvers.annealing import Move, anneal, resolve, solve_once
 from kmpe.solvers.lbfgs import Outcome, descend
-from kmpe.solvers.minimise import has_many_rows, refine, sample_of
+from kmpe.solvers.minimise import START_ROWS, has_many_rows, refine, sample_of
 from kmpe.solvers.walk import Begun
 
 __all__ = ["INITS", "RidgeStart"]
 
 INITS = ("robust", "ridge", "zero")
 
-# Rows per feature in the sample on which the fit starts: the fit on it then has a cost within
-# a tenth of the best.
-_ROWS_PER_FEATURE = 12
 # On the way to the start a weighted solve is good enough when what is left to gain is 0.3% of
 # its cost, which has 8% to do with chance; where so many passes do not do it, a factor does.
 _ROUGHLY = 0.1
@@ -57,7 +54,7 @@ class RidgeStart:
             loss, theta = self._annealed(problem, solve_once(problem))
             return Begun(problem, problem, theta, loss)
         sample = sample_of(problem)
-        small = problem.on(Samples(problem.rows).draw(_ROWS_PER_FEATURE * problem.rows.n_features))
+        small = problem.on(Samples(problem.rows).draw(START_ROWS * problem.rows.n_features))
         solver = _RoughSolver(small)
         loss, theta = self._annealed(small, solver)
         loss = resolve(small, loss, theta)

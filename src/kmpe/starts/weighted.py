@@ -1,4 +1,7 @@
-"""Weighted samples: a row of weight 2 is two equal rows, and only the ratios of weights matter."""
+"""Weighted samples, and weighted least squares for many fits at once.
+
+A row of weight 2 is two equal rows, and only the ratios of weights matter.
+"""
 
 import math
 
@@ -6,7 +9,7 @@ import numpy as np
 
 from kmpe.arrays import Array, Index
 
-__all__ = ["count", "quantile", "quantiles", "sample", "squares"]
+__all__ = ["count", "cross_products", "quantile", "quantiles", "sample", "squares", "steps"]
 
 
 def count(a: Array) -> float:
@@ -51,3 +54,28 @@ def quantiles(s: Array, share: float, a: Array) -> Array:
 def squares(R: Array) -> Array:
     """Return the squared norms of rows."""
     return np.asarray(np.einsum("ij,ij->i", R, R))
+
+
+def steps(Z: Array, W: Array, R: Array, gram: Array | None = None) -> Array:
+    """Return the weighted least-squares step of every fit, from its weights and residuals."""
+    gram = cross_products(Z, W) if gram is None else gram
+    pull = (W[:, None] * R) @ Z
+    return np.asarray(np.linalg.solve(gram, pull.transpose(0, 2, 1)))
+
+
+def cross_products(Z: Array, W: Array) -> Array:
+    """Return Σ wᵢ zᵢᵀzᵢ of every fit: for many fits one product, with the rows' own products."""
+    k = Z.shape[1]
+    gram = np.empty((len(W), k, k))
+    if len(W) > k:
+        i, j = np.triu_indices(k)
+        gram[:, i, j] = gram[:, j, i] = W @ (Z[:, i] * Z[:, j])
+    else:
+        for one, w in zip(gram, W, strict=True):
+            rows = Z[w > 0]
+            np.matmul(rows.T * w[w > 0], rows, out=one)
+    # Regular where the rows leave a direction open: the step there is 0, like its right side.
+    gram[:, np.arange(k), np.arange(k)] += (
+        1e-10 * np.maximum(W.sum(axis=1), np.finfo(np.float64).tiny)[:, None]
+    )
+    return gram

@@ -31,7 +31,7 @@ from kmpe.rows.files import Reader
 from kmpe.rows.hidden_layer import ACTIVATIONS, Activation, HiddenLayer
 from kmpe.rows.source import Outputs, Rows
 from kmpe.rows.threads import free_memory, team
-from kmpe.solvers.minimise import minimise
+from kmpe.solvers.minimise import solve
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.stream import Stream
@@ -143,14 +143,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _solve(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
         if self.init == "zero" and self._given_loss() is not None:
             return self._solve_as_printed(chosen)
-        return minimise(
-            chosen.problem,
-            chosen.sample,
-            chosen.loss,
-            chosen.theta,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        return solve(chosen, max_iter=self.max_iter, tol=self.tol)
 
     def _solve_as_printed(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
         """Algorithm 1 to the letter."""

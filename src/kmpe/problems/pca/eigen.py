@@ -9,10 +9,6 @@ from kmpe.arrays import Array
 
 __all__ = ["leading_eigenvectors"]
 
-# The basis is cut back to twice the block when it holds this many blocks.
-_BLOCKS_KEPT = 2
-_MOST_BLOCKS = 6
-
 
 def leading_eigenvectors(
     apply: Callable[[Array], Array],
@@ -21,6 +17,7 @@ def leading_eigenvectors(
     *,
     tol: float,
     max_passes: int,
+    most_blocks: int = 6,
 ) -> tuple[Array, Array]:
     """Return the ``m`` largest eigenvalues of S and their eigenvectors, by falling value.
 
@@ -39,6 +36,8 @@ def leading_eigenvectors(
         The number of eigenvectors.
     tol, max_passes : float, int
         When to stop.
+    most_blocks : int
+        The basis is cut back to twice the block when it holds so many blocks.
     """
     k = V.shape[1]
     V = np.asarray(linalg.qr(V, mode="economic", check_finite=False)[0], dtype=np.float64)
@@ -51,8 +50,8 @@ def leading_eigenvectors(
         error = np.linalg.norm(R[:, :m], axis=0).max(initial=0.0)
         if left == 0 or error <= tol * max(values[0], 0.0):
             break
-        if V.shape[1] > (_MOST_BLOCKS - 1) * k:
-            keep = U[:, : _BLOCKS_KEPT * k]
+        if V.shape[1] > (most_blocks - 1) * k:
+            keep = U[:, : 2 * k]
             V, SV = V @ keep, SV @ keep
         Q = _outside(V, R)
         if Q.shape[1] == 0:

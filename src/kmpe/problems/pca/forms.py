@@ -34,7 +34,6 @@ _EXTRA_VECTORS = 8
 # Steps on the way start from the last subspace and need not be exact; the last one is, to this
 # share of the largest eigenvalue.
 _EXACT = 1e-9
-_MOST_PASSES = 60
 # A sketch spares a pass for the whole scatter matrix when there are this many times more
 # columns than components.
 _COLUMNS_PER_COMPONENT = 8
@@ -238,7 +237,7 @@ class Iterated(WeightedPCA):
 
     def final(self, m: int) -> Self:
         """Return the problem for ``m`` components whose solution is exact."""
-        return replace(self, m=m, max_passes=_MOST_PASSES)
+        return replace(self, m=m, max_passes=60)
 
     def _term(self, distances: Distances, loss: Criterion) -> Any:
         return Mean(distances, loss)

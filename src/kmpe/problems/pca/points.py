@@ -8,14 +8,13 @@ import numpy as np
 
 from kmpe.arrays import Array, Index
 from kmpe.rows.sample import canonical_order, strata
-from kmpe.rows.source import Block, Rows
+from kmpe.rows.source import GLANCE, Block, Rows
 
 __all__ = ["Points"]
 
 # Data that lie further from zero than this many times their spread are moved to it: products
 # with the rows as they stand would lose the digits.
 _FAR_FROM_ZERO = 10.0
-_N_FOR_OFFSET = 50
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Points:
     @cached_property
     def _middle(self) -> tuple[Array, float]:
         """The medians of some of the rows, and their median distance from them."""
-        some = np.arange(0, len(self), -(-len(self) // _N_FOR_OFFSET))
+        some = np.arange(0, len(self), -(-len(self) // GLANCE))
         rows = np.asarray(self.X[some], dtype=np.float64)
         middle = np.median(rows, axis=0)
         return middle, float(np.median(np.linalg.norm(rows - middle, axis=1)))

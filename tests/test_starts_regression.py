@@ -1,0 +1,200 @@
+"""The high-breakdown start: constants from theory, breakdown, equivariance, exact fits."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from scipy.integrate import quad
+
+from kmpe.rows.source import Block
+from kmpe.starts.bisquare import consistent, efficiency, efficient, m_scales
+from kmpe.starts.regression import BadLeverage, Status, high_breakdown
+from kmpe.starts.weighted import count, cross_products, quantile, sample, steps
+
+REFERENCE = Path(__file__).parent / "reference"
+
+
+def rows(n=100, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    H = np.column_stack([rng.normal(size=(n, d)), np.ones(n)])
+    theta = rng.normal(size=(d + 1, 1))
+    return H, H @ theta + rng.normal(size=(n, 1)), theta
+
+
+# -- the bisquare ----------------------------------------------------------------------------
+
+
+def rho(x):
+    return 1 - (1 - np.minimum(x**2, 1)) ** 3
+
+
+def test_the_constant_of_the_s_scale_halves_the_mean_of_rho():
+    c = consistent(1)
+    mean = quad(lambda x: rho(x / c) * stats.norm.pdf(x), -12, 12)[0]
+    assert mean == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("q", [1, 2, 5])
+def test_the_constant_of_the_m_step_has_its_efficiency(q):
+    assert efficiency(q, efficient(q)) == pytest.approx(0.95)
+
+
+def test_efficiency_is_that_of_the_asymptotic_variance():
+    c = 3.0
+    psi2 = quad(lambda x: (x * (1 - (x / c) ** 2) ** 2) ** 2 * stats.norm.pdf(x), -c, c)[0]
+    slope = quad(lambda x: (1 - (x / c) ** 2) * (1 - 5 * (x / c) ** 2) * stats.norm.pdf(x), -c, c)[
+        0
+    ]
+    assert efficiency(1, c) == pytest.approx(slope**2 / psi2)
+
+
+def test_the_m_scale_solves_its_equation():
+    s = np.random.default_rng(0).normal(size=(3, 200)) ** 2
+    a = np.full(200, 1 / 200)
+    v = m_scales(s, a, 0.5, 1, 30)
+    np.testing.assert_allclose(rho(np.sqrt(s / v[:, None]) / consistent(1)) @ a, 0.5, atol=1e-6)
+
+
+# -- weighted samples ------------------------------------------------------------------------
+
+
+def test_counts_do_not_depend_on_the_unit():
+    assert count(np.array([1.0, 2.0, 3.0])) == count(np.array([0.1, 0.2, 0.3])) == 6
+    assert count(np.full(5, 7.0)) == 5
+
+
+def test_a_quantile_of_weights_is_that_of_repeats():
+    values, a = np.array([3.0, 1.0, 2.0]), np.array([1.0, 5.0, 2.0])
+    for share in (0.2, 0.5, 0.7, 0.9):
+        repeated = np.repeat(values, a.astype(int))
+        assert quantile(values, share, a) == quantile(repeated, share, np.ones(8))
+
+
+def test_a_systematic_sample_has_rows_by_their_weight():
+    a = np.ones(1000)
+    a[:10] = 100
+    assert np.mean(sample(a, 400) < 10) == pytest.approx(0.5, abs=0.02)
+
+
+def test_weighted_steps_are_least_squares():
+    H, T, _ = rows()
+    W = np.random.default_rng(1).uniform(size=(6, 100))
+    found = steps(H, W, np.broadcast_to(T.T, (6, 1, 100)))
+    for w, theta in zip(W, found, strict=True):
+        expected = np.linalg.lstsq(np.sqrt(w)[:, None] * H, np.sqrt(w)[:, None] * T)[0]
+        np.testing.assert_allclose(theta, expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        cross_products(H, W[:2])[1], H.T @ (W[1][:, None] * H), rtol=1e-6, atol=1e-6
+    )
+
+
+# -- the start -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("distance", [8, 100])
+@pytest.mark.parametrize(("d", "share"), [(1, 0.3), (3, 0.3), (8, 0.2)])
+def test_clustered_leverage_points_do_not_hold_it(share, distance, d):
+    rng = np.random.default_rng(d)
+    H, T, theta = rows(300, d, seed=d)
+    bad = int(share * 300)
+    H[:bad, :d] = distance + 0.1 * rng.normal(size=(bad, d))
+    T[:bad] = H[:bad] @ theta + 10 * distance
+    start = high_breakdown(H, T, np.ones(300))
+    assert start.status is Status.GUARDED
+    assert np.linalg.norm(start.theta - theta) < 1
+    assert 0.7 < start.scale < 1.8
+    marked = BadLeverage.of(H, T, np.ones(300), start)(Block(H, T, np.ones(300)))
+    assert marked[:bad].all()
+    assert marked[bad:].mean() < 0.02
+
+
+@pytest.mark.parametrize(("n", "d"), [(24, 4), (104, 20), (60, 20)])
+def test_few_rows_for_each_coefficient(n, d):
+    lost = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        H, T, theta = rows(n, d, seed)
+        bad = n // 10
+        H[:bad, :d] = 10 + 0.1 * rng.normal(size=(bad, d))
+        T[:bad] = H[:bad] @ theta + 100
+        start = high_breakdown(H, T, np.ones(n))
+        lost += bool(np.abs(T[:bad] - H[:bad] @ start.theta).min() < 20)
+    assert lost <= 1
+
+
+def test_the_order_of_the_rows_changes_nothing():
+    H, T, _ = rows()
+    order = np.random.default_rng(1).permutation(100)
+    one, other = (
+        high_breakdown(H, T, np.ones(100)),
+        high_breakdown(H[order], T[order], np.ones(100)),
+    )
+    np.testing.assert_allclose(one.theta, other.theta, rtol=1e-10)
+
+
+def test_it_is_equivariant():
+    H, T, _ = rows()
+    shift = np.arange(4.0)[:, None]
+    one = high_breakdown(H, T, np.ones(100))
+    other = high_breakdown(H, 3 * T + H @ shift, np.ones(100))
+    np.testing.assert_allclose(other.theta, 3 * one.theta + shift, rtol=1e-6)
+    assert other.scale == pytest.approx(3 * one.scale)
+
+
+def test_weights_are_repeats_and_their_unit_does_not_matter():
+    H, T, _ = rows(60)
+    a = np.random.default_rng(2).integers(1, 4, 60)
+    weighed = high_breakdown(H, T, a * 0.01)
+    repeated = high_breakdown(np.repeat(H, a, axis=0), np.repeat(T, a, axis=0), np.ones(a.sum()))
+    np.testing.assert_allclose(weighed.theta, repeated.theta, rtol=1e-6)
+
+
+def test_too_few_rows_are_said():
+    H, T, _ = rows(5, 3)
+    start = high_breakdown(H, T, np.ones(5))
+    assert start.status is Status.FEW_ROWS
+    assert "5 rows for 4 coefficients" in start.sentence
+    assert np.isfinite(start.theta).all()
+
+
+def test_an_exact_plane_is_found_and_said():
+    H, _, theta = rows(50)
+    T = H @ theta
+    T[:15] += np.random.default_rng(0).normal(size=(15, 1))
+    start = high_breakdown(H, T, np.ones(50))
+    assert start.status is Status.EXACT
+    assert start.scale == 0
+    assert start.exact == pytest.approx(0.7)
+    np.testing.assert_allclose(start.theta, theta, rtol=1e-10)
+
+
+def test_dummies_give_finite_coefficients():
+    rng = np.random.default_rng(0)
+    D = np.eye(8)[rng.integers(0, 8, 200)]
+    H = np.column_stack([D, np.ones(200)])
+    T = D @ np.arange(8.0)[:, None] + rng.normal(size=(200, 1))
+    start = high_breakdown(H, T, np.ones(200))
+    assert np.abs(start.theta).max() < 20
+    np.testing.assert_allclose(np.diff((np.eye(8) @ start.theta[:8])[:, 0]), 1, atol=1.5)
+
+
+def test_good_leverage_points_are_not_bad():
+    H, T, theta = rows(200)
+    H[:10, :3] *= 20
+    T[:10] = H[:10] @ theta + np.random.default_rng(0).normal(size=(10, 1))
+    start = high_breakdown(H, T, np.ones(200))
+    assert not BadLeverage.of(H, T, np.ones(200), start)(Block(H, T, np.ones(200)))[:10].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "outliers"),
+    [("stackloss", {4, 21}), ("hbk", set(range(1, 11))), ("stars", {11, 20, 30, 34})],
+)
+def test_classic_data(name, outliers):
+    data = pd.read_csv(REFERENCE / f"{name}.csv").to_numpy()
+    H = np.column_stack([data[:, :-1], np.ones(len(data))])
+    start = high_breakdown(H, data[:, -1:], np.ones(len(data)))
+    r = np.abs(data[:, -1:] - H @ start.theta)[:, 0]
+    assert outliers <= set(np.flatnonzero(r > 2.5 * start.scale) + 1)
