@@ -74,20 +74,20 @@ class Noise:
         The asymptotic variance E[ψ²] / E[ψ']² of one over that of the other, averaged over the
         posterior: a loss that suits one shape pays where the noise may have another.
         """
-        _, log_density, density, _ = _dictionary()
-        x = np.exp(_LOG_X)
-        mass = 2 * _STEP * density * x
-        # E[ψ'] = E[ψ s] with the score s = -f'/f, by integration by parts: ψ' may have jumps.
-        score = mass * -np.gradient(log_density, _STEP, axis=1) / x
-        ratios = np.empty_like(self.posterior)
-        for k, shift in enumerate(_SHIFTS):
-            unit = np.exp(_STEP * shift) * self.sigma
-            psi = np.array([loss.psi(x * unit), plain.psi(x * unit)]).T
-            slope, square = score @ psi, mass @ psi**2
-            above, below = square[:, 0] * slope[:, 1] ** 2, square[:, 1] * slope[:, 0] ** 2
-            suits = (slope[:, 0] > 0) & (above < _MOST_VARIANCE * below)
-            ratios[:, k] = _MOST_VARIANCE
-            ratios[suits, k] = above[suits] / below[suits]
+        x, mass, score = _scores()
+        # A shape at another scale is the same with ψ at shifted places of the log grid.
+        count = len(x) + len(_SHIFTS) - 1
+        places = x[0] * np.exp(_STEP * (_SHIFTS[0] + np.arange(count)))
+        squares, slopes = [], []
+        for criterion in (loss, plain):
+            psi = criterion.psi(places * self.sigma)
+            windows = np.lib.stride_tricks.sliding_window_view(psi, len(x)).T
+            squares.append(mass @ windows**2)
+            slopes.append(np.maximum(score @ windows, 0.0) ** 2)
+        above, below = squares[0] * slopes[1], squares[1] * slopes[0]
+        ratios = np.full(self.posterior.shape, _MOST_VARIANCE)
+        suits = above < _MOST_VARIANCE * below
+        ratios[suits] = above[suits] / below[suits]
         return float(np.sum(self.posterior * ratios))
 
     def __str__(self) -> str:
@@ -187,6 +187,18 @@ def _dictionary() -> tuple[tuple[str, ...], Array, Array, Array]:
             log_prior.append(-np.log(len(family)))
     log_density = np.maximum(rows, _LEAST_LOG_DENSITY)
     return tuple(names), log_density, np.exp(log_density), np.array(log_prior)
+
+
+@cache
+def _scores() -> tuple[Array, Array, Array]:
+    """Return exp(`_LOG_X`), the mass of each shape there, and its mass times the score -f'/f.
+
+    E[ψ'] = E[ψ s] with the score s, by integration by parts: ψ' may have jumps.
+    """
+    _, log_density, density, _ = _dictionary()
+    x = np.exp(_LOG_X)
+    mass = 2 * _STEP * density * x
+    return x, mass, mass * -np.gradient(log_density, _STEP, axis=1) / x
 
 
 def _families() -> list[list[tuple[str, Shape]]]:
