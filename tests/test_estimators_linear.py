@@ -361,3 +361,124 @@ def test_a_penalty_beside_the_adaptive_loss_is_that_of_ridge(noise):
         ours = RobustLinearRegression(alpha=alpha).fit(X, y).coef_
         theirs = Ridge(alpha=alpha).fit(X, y).coef_
         np.testing.assert_allclose(ours.mean(), theirs.mean(), atol=0.03)
+
+
+# -- tables that nobody tuned --------------------------------------------------------------
+
+
+def test_counts_in_two_groups_get_an_interval_that_covers():
+    covered, widths = [], []
+    group = np.repeat([0.0, 1.0], 75)
+    for seed in range(40):
+        y = np.random.default_rng(seed).poisson(np.where(group, 10, 8))
+        low, high = RobustLinearRegression().fit(group[:, None], y).confidence_intervals()[0]
+        covered.append(low <= 2 <= high)
+        widths.append(high - low)
+    assert min(widths) > 1
+    assert np.mean(covered) >= 0.9
+
+
+def test_dummies_with_an_intercept_have_the_smallest_slopes():
+    rng = np.random.default_rng(0)
+    D = np.eye(5)[rng.integers(0, 5, 200)]
+    X = np.column_stack([D, rng.normal(size=200)])
+    y = X @ [1.0, 2.0, 3.0, 4.0, 5.0, 2.0] + rng.normal(size=200)
+    with pytest.warns(
+        RobustnessWarning, match=r"depend on each other \(x0, x1, x2, x3, x4, interc"
+    ):
+        model = RobustLinearRegression(Squared()).fit(X, y)
+    theirs = LinearRegression().fit(X, y)
+    np.testing.assert_allclose(coefficients(model), coefficients(theirs), rtol=1e-8)
+    errors = np.sqrt(np.diag(model.coef_cov_))
+    np.testing.assert_array_equal(np.isnan(errors), [True] * 5 + [False, True])
+    assert "nan: the rows do not determine" in model.summary()
+    # What the rows do determine is what it is with one dummy less.
+    fewer = RobustLinearRegression(Squared()).fit(X[:, 1:], y)
+    assert errors[5] == pytest.approx(np.sqrt(fewer.coef_cov_[4, 4]), rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [0.1, 1 / 150, 1e-6, 1000.0])
+def test_the_unit_of_the_weights_moves_nothing_but_the_errors(unit):
+    X, y, _ = draw(150, noise="t3")
+    X[:20], y[:20] = 8.0, -50.0
+    a = np.random.default_rng(0).integers(1, 4, 150).astype(float)
+    one, other = (RobustLinearRegression().fit(X, y, w) for w in (a, unit * a))
+    np.testing.assert_allclose(coefficients(other), coefficients(one), rtol=1e-6)
+    np.testing.assert_array_equal(other.outliers_, one.outliers_)
+    np.testing.assert_allclose(other.coef_cov_ * unit, one.coef_cov_, rtol=1e-4)
+
+
+def test_integer_weights_are_repeated_rows():
+    X, y, _ = draw(80, noise="t3")
+    a = np.random.default_rng(0).integers(0, 4, 80)
+    weighed = RobustLinearRegression().fit(X, y, a)
+    repeated = RobustLinearRegression().fit(np.repeat(X, a, axis=0), np.repeat(y, a))
+    np.testing.assert_allclose(coefficients(weighed), coefficients(repeated), rtol=1e-5)
+    np.testing.assert_allclose(weighed.coef_cov_, repeated.coef_cov_, rtol=0.02, atol=1e-5)
+
+
+@pytest.mark.parametrize(("n", "d"), [(30, 5), (60, 5), (28, 10)])
+def test_intervals_of_few_rows_cover(n, d):
+    inside, covered = [], []
+    for seed in range(40):
+        rng = np.random.default_rng([seed, n])
+        X, beta = rng.normal(size=(n + 40, d)), rng.normal(size=d)
+        y = X @ beta + rng.normal(size=n + 40)
+        model = RobustLinearRegression().fit(X[:n], y[:n])
+        low, high = model.confidence_intervals()[:d].T
+        inside.append((low <= beta) & (beta <= high))
+        _, low, high = model.predict(X[n:], return_interval=0.9)
+        covered.append((low <= y[n:]) & (y[n:] <= high))
+    assert np.mean(inside) > 0.9
+    assert np.mean(covered) > 0.85
+
+
+def test_as_many_coefficients_as_rows_have_no_errors():
+    X, y, _ = draw(6, 5)
+    with pytest.warns(RobustnessWarning, match="6 rows for 6 coefficients"):
+        model = RobustLinearRegression().fit(X, y)
+    assert np.isnan(model.coef_cov_).all()
+    _, low, high = model.predict(X, return_interval=0.9)
+    assert np.isinf(high - low).all()
+
+
+@pytest.mark.parametrize("noise", ["normal", "uniform", "t3"])
+def test_trust_is_one_for_the_good_rows_and_nought_for_outliers(noise):
+    X, y, _ = draw(300, noise=noise)
+    y[:30] += 100
+    model = RobustLinearRegression().fit(X, y)
+    assert model.trust_.max() == 1
+    assert model.trust_.min() >= 0
+    assert model.trust_[:30].max() < 0.1
+    assert np.mean(model.trust_[30:]) > 0.5
+    worst = np.argsort(model.outlier_scores_)
+    assert (np.diff(model.trust_[worst]) <= 1e-12).all()
+
+
+def test_an_exact_fit_of_most_rows_is_found_and_said():
+    """Siegel's data: six of nine rows on y = 0."""
+    x = np.array([-4, -3, -2, -1, 0, 1, 2, 3, 12.0])[:, None]
+    y = np.array([0, 0, 0, 0, 0, 0, -5, 5, 1.0])
+    with pytest.warns(RobustnessWarning, match="67% of the rows lie on the fit exactly"):
+        model = RobustLinearRegression().fit(x, y)
+    np.testing.assert_allclose(model.coef_, 0, atol=1e-12)
+    np.testing.assert_array_equal(np.flatnonzero(model.outliers_), [6, 7, 8])
+    assert np.isnan(model.coef_cov_).all()
+
+
+def test_targets_of_zero_and_inputs_of_zero():
+    X, y, _ = draw(40)
+    zero = RobustLinearRegression().fit(X, np.zeros(40))
+    np.testing.assert_array_equal(zero.predict(X), 0)
+    flat = RobustLinearRegression().fit(np.zeros((40, 2)), y)
+    np.testing.assert_array_equal(flat.coef_, 0)
+    RobustLinearRegression(fit_intercept=False).fit(np.zeros((40, 2)), y)
+
+
+def test_noise_that_depends_on_the_inputs_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 2))
+    y = rng.exponential(np.exp(X[:, 0]))
+    with pytest.warns(RobustnessWarning, match="the noise depends on the inputs"):
+        model = RobustLinearRegression().fit(X, y)
+    assert type(model.loss_).__name__ == "Tukey"

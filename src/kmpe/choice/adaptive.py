@@ -21,7 +21,7 @@ from kmpe.choice.slope import mean_slope
 from kmpe.losses import Loss, Squared, Tukey
 from kmpe.problems.leverage import root_of_inverse
 from kmpe.problems.ridge import Ridge
-from kmpe.solvers.minimise import SURE_ROWS, has_many_rows, minimise
+from kmpe.solvers.minimise import START_ROWS, SURE_ROWS, has_many_rows, minimise
 from kmpe.solvers.record import Plain
 from kmpe.solvers.walk import Begun, Chosen
 from kmpe.starts.regression import BadLeverage, Inexact, Start, Status
@@ -94,7 +94,9 @@ class AdaptiveLoss:
             reference = Tukey(Tukey.efficient * begun.details.scale)
             rival = self._fit(sample, reference, theta)
             R0 = sample.residuals(rival)
-            p = hausman(sample.rows.whole(), a, R[:, 0], loss, R0[:, 0], reference)
+            p = 1.0
+            if has_many_rows(sample, START_ROWS):  # fewer could not tell
+                p = hausman(sample.rows.whole(), a, R[:, 0], loss, R0[:, 0], reference)
             if p < _SIGNIFICANT:
                 theta, loss = rival, reference
                 caution = " ".join([caution, _DEPENDENT.format(p=p, loss=loss)]).strip()

@@ -9,6 +9,7 @@ least squares is HC3 (MacKinnon and White 1985).
 residual, which still tells where it is larger and where smaller, and has the mean of ψ' itself.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy import linalg
 from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
-from kmpe.problems.leverage import pseudo_inverse, root_of_inverse
+from kmpe.problems.leverage import pseudo_inverse, root_of_inverse, whitening
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import weighted_gram
 from kmpe.rows.source import Block
@@ -154,7 +155,5 @@ def _smoothed_slope(loss: Loss, R: Array, j: int, width: float) -> Array:
 
 def _least_ratio(B: Array, gram: Array) -> float:
     """Return the smallest vᵀBv / vᵀgram v, over the v that the rows tell something of."""
-    values, vectors = linalg.eigh(gram, check_finite=False)
-    kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
-    whiten = vectors[:, kept] / np.sqrt(values[kept])
-    return float(linalg.eigvalsh(whiten.T @ B @ whiten, check_finite=False)[0])
+    V = whitening(gram)
+    return float(linalg.eigvalsh(V.T @ B @ V, check_finite=False).min(initial=math.inf))

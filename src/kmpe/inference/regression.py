@@ -92,7 +92,7 @@ def report(
     scores[beyond] = np.sqrt(s[beyond]) / scale if scale > 0 else np.inf
     outliers = scores > outlier_limit(problem.dim)
     blocks, leverages = _covariance(problem, fit, plain)
-    df = problem.rows.n * unit - k
+    df = problem.rows.n - k
     back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
     if problem.basis is not None:
         unseen = back @ linalg.null_space(problem.basis.T)

@@ -48,7 +48,7 @@ def _independent(problem: Ridge, sample: Ridge) -> Array | None:
     size = np.where(size > 0, size, 1.0)
     values, vectors = linalg.eigh(gram / size / size[:, None], check_finite=False)
     kept = values > SINGULAR * values[-1]
-    if kept.all():
+    if kept.all() or not kept.any():
         return None
     # Rows lie in the span of D V; the minimiser of smallest norm does as well.
     return np.asarray(linalg.qr(size[:, None] * vectors[:, kept], mode="economic")[0])
