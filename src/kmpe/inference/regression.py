@@ -100,6 +100,7 @@ def report(
         back = _smallest_slopes(unseen, d) @ back @ problem.basis
     cov = back @ (blocks / unit) @ back.T
     open_ = unseen.any(axis=1)
+    open_[:d] |= ~standard.varies
     # With as many coefficients as rows, and where most rows are fitted exactly and others are not,
     # nothing is left that could tell an error.
     blind = df < 1 or (scale == 0 and bool(scores.any()))
