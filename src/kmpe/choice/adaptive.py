@@ -100,7 +100,7 @@ class AdaptiveLoss:
             if p < _SIGNIFICANT:
                 theta, loss = rival, reference
                 caution = " ".join([caution, _DEPENDENT.format(p=p, loss=loss)]).strip()
-            elif choice.noise is not None and not has_many_rows(sample, SURE_ROWS):
+            elif choice.noise is not None and not has_many_rows(problem, SURE_ROWS):
                 plain = Plain(reference, rival, choice.noise.variance_ratio(loss, reference))
         return Chosen(
             _weighed_alike(problem, sample, loss, theta),

@@ -18,7 +18,7 @@ from scipy import linalg
 from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
-from kmpe.problems.leverage import pseudo_inverse, root_of_inverse, whitening
+from kmpe.problems.leverage import projected, root_of_inverse, whitening
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import weighted_gram
 from kmpe.rows.source import Block
@@ -68,12 +68,12 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
         growth = 1 + k / n * max(float(square) / n / mean**2 - 1, 0.0)
         middle, bread = problem.rows.total(_Bread(theta, loss, j, width))
         M = _bread(mean, float(middle) / n, bread, gram, problem.penalties)
-        V = root_of_inverse(M / mean) if V is None else V
+        root = whitening(M)
+        V = projected(root * np.sqrt(mean)) if V is None else V
         (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, V))
-        inverse = pseudo_inverse(M)
+        inverse = root @ root.T
         blocks.append(growth**2 * inverse @ Q @ inverse)
-    root = root_of_inverse(problem.gram()) if V is None else V
-    return Covariance(np.array(blocks), root)
+    return Covariance(np.array(blocks), root_of_inverse(problem.gram()) if V is None else V)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def report(
         unseen[np.abs(unseen) < _UNSEEN * np.abs(unseen).max(initial=0.0)] = 0.0
         back = _smallest_slopes(unseen, d) @ back @ problem.basis
     cov = back @ (blocks / unit) @ back.T
-    open_ = unseen.any(axis=1)
+    open_ = np.asarray(unseen.any(axis=1))
     open_[:d] |= ~standard.varies
     # With as many coefficients as rows, and where most rows are fitted exactly and others are not,
     # nothing is left that could tell an error.

@@ -5,17 +5,11 @@ from scipy import linalg
 
 from kmpe.arrays import SINGULAR, Array
 
-__all__ = ["pseudo_inverse", "root_of_inverse", "whitening"]
+__all__ = ["projected", "root_of_inverse", "whitening"]
 
 # Leverages of many columns come from random projections on so many: they are then known to a
 # fifth (√(2 / 64)), for a fraction of the time.
 _PROJECTIONS = 64
-
-
-def pseudo_inverse(gram: Array) -> Array:
-    """Return the pseudo-inverse of a Gram matrix."""
-    V = whitening(gram)
-    return np.asarray(V @ V.T)
 
 
 def root_of_inverse(gram: Array) -> Array:
@@ -23,7 +17,11 @@ def root_of_inverse(gram: Array) -> Array:
 
     With more than 64 columns it is a random projection of that, whose leverages are estimates.
     """
-    V = whitening(gram)
+    return projected(whitening(gram))
+
+
+def projected(V: Array) -> Array:
+    """Return a random projection of many columns, whose rows have about the same norms."""
     if V.shape[1] > _PROJECTIONS:
         rng = np.random.default_rng(V.shape[1])
         V = V @ (rng.standard_normal((V.shape[1], _PROJECTIONS)) / np.sqrt(_PROJECTIONS))

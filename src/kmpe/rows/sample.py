@@ -1,9 +1,9 @@
 """Samples of the rows that can stand for all of them: one way to draw, one seed.
 
-Rows are put into an order of their own, by their targets and then by a fixed mixture of their
-inputs, and drawn by cumulative weight, one from each of equal strata. So permuting the rows changes
-nothing, a row of weight 2 is two equal rows, only ratios of weights matter, and a sample has the
-distribution of the targets (stratified sampling; Cochran 1977, chapter 5).
+Rows are put into an order of their own (`Rows.order`), by their targets and then by a fixed mixture
+of their inputs, and drawn by cumulative weight, one from each of equal strata. So permuting the
+rows changes nothing, a row of weight 2 is two equal rows, only ratios of weights matter, and a
+sample has the distribution of the targets (stratified sampling; Cochran 1977, chapter 5).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kmpe.arrays import Array, Index
 from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 
-__all__ = ["GROWTH", "SEED", "Samples", "canonical_order", "draw", "draw_rows", "strata"]
+__all__ = ["GROWTH", "SEED", "Samples", "draw", "draw_rows", "strata"]
 
 SEED = 20160924
 # A sample misses a feature when it has less than this share of its sum of squares: a column
@@ -42,7 +42,7 @@ def draw(rows: Rows, size: int, seed: int = 0) -> Rows:
 
 def draw_rows(rows: Rows, size: int, seed: int = 0) -> tuple[Index, Array]:
     """Return the numbers of the rows that are drawn, rising, and how often each is."""
-    order = canonical_order(rows)
+    order = rows.order
     reached = np.cumsum(rows.a[order])
     at = np.searchsorted(reached, strata(size, seed) * reached[-1], side="right")
     chosen, counts = np.unique(order[np.minimum(at, len(order) - 1)], return_counts=True)
@@ -53,33 +53,6 @@ def strata(size: int, seed: int = 0) -> Array:
     """Return a random number in each of ``size`` equal strata of [0, 1)."""
     rng = np.random.default_rng([SEED, seed])
     return np.asarray((np.arange(size) + rng.uniform(size=size)) / size)
-
-
-def canonical_order(rows: Rows) -> Index:
-    """Return the numbers of the rows that have a weight, in an order of their own."""
-    counted = np.flatnonzero(rows.a)
-    T = rows.T[counted]
-    if T.shape[1]:
-        order = np.argsort(T[:, -1])
-        if np.diff(T[order, -1]).all():
-            return np.asarray(counted[order])
-    # Equal targets are told apart by a fixed mixture of the inputs.
-    inputs = Rows(rows.X, rows.T, rows.a)
-    mixture = inputs.column(_Mixture(np.sqrt(np.arange(2.0, inputs.n_features + 2.0))))
-    return np.asarray(counted[np.lexsort((mixture[counted], *T.T))])
-
-
-@dataclass(frozen=True)
-class _Mixture:
-    """The product of each row of X with one vector."""
-
-    v: Array
-
-    def __call__(self, block: Block) -> Array:
-        # Not by BLAS, whose order of additions depends on where a row stands.
-        if is_sparse(block.H):
-            return np.asarray(block.H @ self.v)
-        return np.asarray(np.einsum("ij,j->i", block.H, self.v))
 
 
 @dataclass(frozen=True)

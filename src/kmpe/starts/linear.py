@@ -8,7 +8,8 @@ from scipy import linalg
 from kmpe.arrays import SINGULAR, Array
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Ridge
-from kmpe.solvers.minimise import sample_of
+from kmpe.rows.sample import draw
+from kmpe.solvers.minimise import LEAST_ROWS, START_ROWS, sample_of
 from kmpe.solvers.walk import Begun
 from kmpe.starts.regression import Start, Status, high_breakdown
 
@@ -30,9 +31,9 @@ class LinearStart:
                 alone = sample is problem
                 problem = problem.in_basis(Q)
                 sample = problem if alone else sample.in_basis(Q)
-        start: Start = high_breakdown(
-            sample.rows.whole(), np.asarray(sample.rows.T, dtype=np.float64), sample.sample_weight
-        )
+        # So many rows find the basin; more would only cost more.
+        some = draw(sample.rows, max(LEAST_ROWS, START_ROWS * sample.rows.n_features))
+        start: Start = high_breakdown(some.whole(), np.asarray(some.T, dtype=np.float64), some.a)
         caution = start.sentence if start.status in _UNGUARDED else ""
         return Begun(
             problem, sample, start.theta, details=start, caution=caution, scale=start.scale

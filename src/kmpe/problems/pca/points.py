@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kmpe.arrays import Array, Index
-from kmpe.rows.sample import canonical_order, strata
+from kmpe.rows.sample import strata
 from kmpe.rows.source import GLANCE, Block, Rows
 
 __all__ = ["Points"]
@@ -105,7 +105,7 @@ class Points:
 
         The order has nothing to do with that of the rows, and neither have the answers.
         """
-        order = canonical_order(self.rows)
+        order = self.rows.order
         reached = np.cumsum(self.a[order])
         last = len(order) - 1
         return np.asarray(
