@@ -99,7 +99,7 @@ COLUMNS = [
     ridge.Residuals(BETA),
     ridge.SquaredResiduals(BETA),
     ridge.SquaredNorms(BETA),
-    sample._Mixture(np.arange(3.0)),
+    source._Mixture(np.arange(3.0)),
     Outputs(BETA),
     source._features,
     DISTANCES,
