@@ -176,7 +176,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
             walked = walk(problem, LinearStart(), choose, end)
             chosen, fit = walked.chosen, walked.fit
             looked = chosen.details if isinstance(chosen.details, Looked) else Looked(None, None)
-            found = report(chosen.problem, fit, standard, unit, chosen.scale, looked.plain)
+            parts = chosen.problem, chosen.sample, fit, standard, unit
+            found = report(*parts, chosen.scale, looked.plain)
         self._set_attributes(fit, found, single=single)
         self.noise_, self._sample_weight = looked.noise, chosen.problem.sample_weight
         self.n_iter_, self.history_ = fit.n_iter, unit * np.array(fit.history)

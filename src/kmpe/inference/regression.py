@@ -12,6 +12,7 @@ from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2
 from kmpe.problems.leverage import whitening
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.standardised import Standardised
+from kmpe.solvers.minimise import SURE_ROWS, has_many_rows
 from kmpe.solvers.record import Fit, Plain
 
 __all__ = ["Report", "dependent_columns", "report"]
@@ -58,6 +59,7 @@ class Report:
 
 def report(
     problem: Ridge,
+    sample: Ridge,
     fit: Fit[Array],
     standard: Standardised,
     unit: float,
@@ -68,8 +70,8 @@ def report(
 
     Parameters
     ----------
-    problem, fit
-        The problem that was solved, and the solution.
+    problem, sample, fit
+        The problem that was solved, on all rows and on some that stand for them, and the solution.
     standard : Standardised
         The way back to the user's units.
     unit : float
@@ -91,7 +93,7 @@ def report(
     beyond = s > rounding**2
     scores[beyond] = np.sqrt(s[beyond]) / scale if scale > 0 else np.inf
     outliers = scores > outlier_limit(problem.dim)
-    blocks, leverages = _covariance(problem, fit, plain)
+    blocks, leverages = _covariance(problem, sample, fit, plain)
     df = problem.rows.n - k
     back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
     if problem.basis is not None:
@@ -133,14 +135,18 @@ def dependent_columns(unseen: Array, names: list[str]) -> str:
     )
 
 
-def _covariance(problem: Ridge, fit: Fit[Array], plain: Plain | None) -> tuple[Array, Array]:
+def _covariance(
+    problem: Ridge, sample: Ridge, fit: Fit[Array], plain: Plain | None
+) -> tuple[Array, Array]:
     """Return the covariances of each target, and the leverages of the rows.
 
     A loss that was chosen for few residuals looks better on them than it is. Its covariance is then
     that of a plain loss times the ratio of their variances, as far as the noise is known, or its
-    own where that is larger.
+    own where that is larger. Of many rows the sample gives it: 4000 rows know a standard error to
+    1%, √(1 / 2m) for m rows.
     """
-    found = sandwich(problem, fit.loss, fit.theta)
+    many = has_many_rows(problem, SURE_ROWS)
+    found = sandwich(sample if many else problem, fit.loss, fit.theta)
     if plain is None:
         return found.blocks, problem.leverages(found.root)
     other = sandwich(problem, plain.loss, plain.theta).blocks * plain.variance
