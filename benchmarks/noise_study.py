@@ -191,7 +191,8 @@ least squares, so smaller is better. The method's constants were set on other dr
 the bound that we set ourselves on the ratio to the best of the five peers, whichever that is for a
 noise; {missed} of {len(means)} rows miss it.
 
-Written by `python benchmarks/noise_study.py --draws {draws} --write docs`; `make study` makes 200 draws.
+Written by `python benchmarks/noise_study.py --draws {draws} --write docs`; `make study` makes 200
+draws.
 
 ![Error over the best peer's](images/noise.svg)
 
