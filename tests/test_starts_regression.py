@@ -8,10 +8,11 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
+from kmpe.losses.scale import quantile
 from kmpe.rows.source import Block
 from kmpe.starts.bisquare import consistent, efficiency, efficient, m_scales
 from kmpe.starts.regression import BadLeverage, Status, high_breakdown
-from kmpe.starts.weighted import count, cross_products, quantile, sample, steps
+from kmpe.starts.weighted import count, cross_products, sample, steps
 
 REFERENCE = Path(__file__).parent / "reference"
 

@@ -28,6 +28,8 @@ import numpy as np
 from scipy.special import chdtri
 
 from kmpe.arrays import Array
+from kmpe.losses.scale import quantile
+from kmpe.problems.ridge_sums import squared_norms
 from kmpe.starts.bisquare import (
     consistent,
     efficiency,
@@ -36,7 +38,7 @@ from kmpe.starts.bisquare import (
     mean_rho,
     weights,
 )
-from kmpe.starts.weighted import cross_products, quantile, sample, squares, steps
+from kmpe.starts.weighted import cross_products, sample, steps
 
 __all__ = ["LUCK", "SAMPLE", "SUBSETS", "Data", "least_absolute", "m_estimate", "s_estimate"]
 
@@ -121,10 +123,10 @@ def _half_fits(data: Data, first: Array) -> Array:
     gap = T - Z @ first
     scores = [Z[:, :directions], gap]
     if directions == k:
-        scores.append(Z @ np.linalg.eigh(Z.T @ (squares(gap)[:, None] * Z))[1])
+        scores.append(Z @ np.linalg.eigh(Z.T @ (squared_norms(gap)[:, None] * Z))[1])
     S = np.concatenate(scores, axis=1).T
     central = np.abs(S - np.median(S, axis=1)[:, None])
-    S = np.concatenate([S, -S, central, squares(Z)[None]])
+    S = np.concatenate([S, -S, central, squared_norms(Z)[None]])
     # (n + k) / 2 rows: all others may be bad.
     last = min(n, math.ceil(0.5 * (n + k))) - 1
     limit = np.partition(S, last, axis=1)[:, last, None]
@@ -192,7 +194,7 @@ def m_estimate(data: Data, theta: Array, scale: float) -> Array:
     Z, T, a, n = data
     gap = T - Z @ theta
     gram = cross_products(
-        Z, weights(squares(gap)[None], a, np.array([(efficient(data.q) * scale) ** 2]))
+        Z, weights(squared_norms(gap)[None], a, np.array([(efficient(data.q) * scale) ** 2]))
     )
     if data.k == 0 or np.diag(np.linalg.cholesky(gram[0])).min() ** 2 > _OPEN:
         return _descend(data, theta, scale, gram)[0]
@@ -253,7 +255,7 @@ def least_absolute(data: Data, max_steps: int = 50) -> tuple[Array, float]:
     if n <= data.k:
         return theta, 0.0
     # It meets k rows: the median is that of the n - k others.
-    middle = quantile(squares(T - Z @ theta), 1 - data.b, a)
+    middle = quantile(squared_norms(T - Z @ theta), 1 - data.b, a)
     return theta, math.sqrt(middle / float(chdtri(data.q, 0.5)))
 
 

@@ -25,6 +25,8 @@ import numpy as np
 from scipy.special import chdtri
 
 from kmpe.arrays import SINGULAR, Array, Index, Mask
+from kmpe.losses.scale import quantile
+from kmpe.problems.ridge_sums import squared_norms
 from kmpe.rows.sample import SEED
 from kmpe.rows.source import Block
 from kmpe.starts.fast_s import (
@@ -36,7 +38,7 @@ from kmpe.starts.fast_s import (
     m_estimate,
     s_estimate,
 )
-from kmpe.starts.weighted import count, quantile, sample, squares, steps
+from kmpe.starts.weighted import count, sample, steps
 
 __all__ = ["BadLeverage", "Inexact", "Start", "Status", "high_breakdown"]
 
@@ -184,23 +186,23 @@ class BadLeverage:
     def of(cls, H: Array, T: Array, a: Array, start: Start) -> "BadLeverage":
         """Return the rule of a start, by the rows that it was fitted to."""
         limit = _FAR**2 * start.scale**2 * T.shape[1]
-        near = (squares(T - H @ start.theta) <= limit) | _exact(H, T, start.theta)
+        near = (squared_norms(T - H @ start.theta) <= limit) | _exact(H, T, start.theta)
         near &= a > 0
         if not near.any():
             return cls(start.theta, np.inf, np.zeros((H.shape[1], 0)), 1.0)
         _, back, _ = _whiten(H[near], T[near], a[near] / a[near].sum(), signs=False)
         rule = cls(start.theta, limit, back, count(a[near]))
-        rare = squares(H @ back) > rule._rare
+        rare = squared_norms(H @ back) > rule._rare
         bad = rule(Block(H, T, a)) > 0
         return replace(rule, all_rare=bool(a @ bad > 0.5 * (a @ rare)))
 
     def __call__(self, block: Block) -> Array:
         """Return 1 for the bad leverage points of a block, 0 for its other rows."""
-        s = squares(block.T - block.H @ self.theta)
+        s = squared_norms(block.T - block.H @ self.theta)
         bad = np.zeros(len(s))
         far = np.arange(len(s)) if self.all_rare else np.flatnonzero(s > self.limit)
         if len(far):
-            distance2 = squares(block.H[far] @ self.back)
+            distance2 = squared_norms(block.H[far] @ self.back)
             bad[far] = distance2 > self._rare
             if not self.all_rare:
                 bad[far] *= s[far] > self.limit * (1 + distance2 / self.n)
@@ -228,7 +230,7 @@ def _whiten(H: Array, T: Array, a: Array, *, signs: bool = True) -> tuple[Array,
         size[j] = column[column > 0].mean() if column.any() else 1.0
     Z, w = H / size, a
     if signs:
-        norm2 = squares(Z)
+        norm2 = squared_norms(Z)
         w = a / np.maximum(norm2 / max(quantile(norm2, 0.5, a), SINGULAR), 1.0)
     w = w / w.sum()
     root = np.sqrt(w)[:, None] * Z

@@ -8,8 +8,9 @@ import math
 import numpy as np
 
 from kmpe.arrays import Array, Index
+from kmpe.losses.scale import quantile
 
-__all__ = ["count", "cross_products", "quantile", "quantiles", "sample", "squares", "steps"]
+__all__ = ["count", "cross_products", "quantiles", "sample", "steps"]
 
 
 def count(a: Array) -> float:
@@ -35,25 +36,12 @@ def sample(a: Array, size: int) -> Index:
     return np.asarray(np.minimum(at, len(a) - 1))
 
 
-def quantile(values: Array, share: float, a: Array) -> float:
-    """Return a quantile of values, each counted ``a`` times."""
-    if a.min() == a.max():
-        last = max(0, math.ceil(share * len(values)) - 1)
-        return float(np.partition(values, last)[last])
-    return float(np.quantile(values, share, weights=a, method="inverted_cdf"))
-
-
 def quantiles(s: Array, share: float, a: Array) -> Array:
     """Return a quantile of each row of s."""
     if a.min() == a.max():
         last = min(len(a) - 1, math.ceil(share * len(a)))
         return np.asarray(np.partition(s, last, axis=1)[:, last])
     return np.array([quantile(row, share, a) for row in s])
-
-
-def squares(R: Array) -> Array:
-    """Return the squared norms of rows."""
-    return np.asarray(np.einsum("ij,ij->i", R, R))
 
 
 def steps(Z: Array, W: Array, R: Array, gram: Array | None = None) -> Array:
