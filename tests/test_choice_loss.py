@@ -7,6 +7,7 @@ import kmpe
 from kmpe import Correntropy, LogDensity, RobustLinearRegression, Tukey
 from kmpe.adaptive import Choice
 from kmpe.choice.loss import choose_loss, hausman
+from kmpe.rows.source import Rows
 
 
 def test_what_users_import_is_the_same_function():
@@ -49,7 +50,7 @@ def slopes(noise, n=400, seed=0):
     losses = Correntropy(1.5), Tukey(4.7)
     fits = [RobustLinearRegression(loss).fit(X, y) for loss in losses]
     residuals = [y - fit.predict(X) for fit in fits]
-    return hausman(X, np.ones(n), residuals[0], losses[0], residuals[1], losses[1])
+    return hausman(Rows.of(X, y[:, None]), residuals[0], losses[0], residuals[1], losses[1])
 
 
 def test_the_test_of_slopes_keeps_its_level():
@@ -67,7 +68,7 @@ def test_noise_that_depends_on_the_inputs_is_noticed():
 
 def test_equal_fits_do_not_differ():
     X, r = np.random.default_rng(0).normal(size=(50, 2)), np.random.default_rng(1).normal(size=50)
-    assert hausman(X, np.ones(50), r, Tukey(4.0), r, Tukey(4.0)) == 1
+    assert hausman(Rows.of(X, r[:, None]), r, Tukey(4.0), r, Tukey(4.0)) == 1
 
 
 def test_dependent_columns_do_no_harm():
@@ -75,5 +76,14 @@ def test_dependent_columns_do_no_harm():
     X, r = rng.normal(size=(60, 2)), rng.normal(size=60)
     other = r + 0.1 * X[:, 0]
     wide = np.column_stack([X, X.sum(axis=1), np.ones(60)])
-    p = [hausman(H, np.ones(60), r, Tukey(4.0), other, Tukey(5.0)) for H in (X, wide)]
+    rows = [Rows.of(H, r[:, None]) for H in (X, wide)]
+    p = [hausman(some, r, Tukey(4.0), other, Tukey(5.0)) for some in rows]
     assert p[0] == pytest.approx(p[1])
+
+
+def test_residuals_alone_tell_that_slopes_agree():
+    rng = np.random.default_rng(0)
+    X, r = rng.normal(size=(60, 2)), rng.normal(size=60)
+    rows, other = Rows.of(X, r[:, None]), r + 0.01 * X[:, 0]
+    quick = hausman(rows, r, Tukey(4.0), other, Tukey(5.0), level=0.001)
+    assert 0.001 < quick <= hausman(rows, r, Tukey(4.0), other, Tukey(5.0))

@@ -48,7 +48,7 @@ def test_where_the_weights_do_not_bound_the_curvature_the_step_is_shorter_the_sa
     ridge, H, T, a = problem()
     loss, start = KMPE(p=6, sigma=2.0), np.full((7, 2), 0.1)
     s = ((T - H @ start) ** 2).sum(axis=1)
-    B = H.T @ ((a * loss.metric(s))[:, None] * H) + 0.3 * np.eye(7)
+    B = H.T @ ((a * loss.metric(s, loss.weight(s)))[:, None] * H) + 0.3 * np.eye(7)
     g = H.T @ ((a * loss.weight(s))[:, None] * (T - H @ start)) - 0.3 * start
     np.testing.assert_allclose(solved(ridge, loss, start), start + np.linalg.solve(B, g), rtol=1e-9)
 

@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 from kmpe.losses.scale import quantile
-from kmpe.rows.source import Block
+from kmpe.rows.source import Block, Rows
 from kmpe.starts.bisquare import consistent, efficiency, efficient, m_scales
 from kmpe.starts.regression import BadLeverage, Status, high_breakdown
 from kmpe.starts.weighted import count, cross_products, sample, steps
@@ -106,7 +106,7 @@ def test_clustered_leverage_points_do_not_hold_it(share, distance, d):
     assert start.status is Status.GUARDED
     assert np.linalg.norm(start.theta - theta) < 1
     assert 0.7 < start.scale < 1.8
-    marked = BadLeverage.of(H, T, np.ones(300), start)(Block(H, T, np.ones(300)))
+    marked = BadLeverage.of(Rows.of(H, T), start)(Block(H, T, np.ones(300)))
     assert marked[:bad].all()
     assert marked[bad:].mean() < 0.02
 
@@ -186,7 +186,7 @@ def test_good_leverage_points_are_not_bad():
     H[:10, :3] *= 20
     T[:10] = H[:10] @ theta + np.random.default_rng(0).normal(size=(10, 1))
     start = high_breakdown(H, T, np.ones(200))
-    assert not BadLeverage.of(H, T, np.ones(200), start)(Block(H, T, np.ones(200)))[:10].any()
+    assert not BadLeverage.of(Rows.of(H, T), start)(Block(H, T, np.ones(200)))[:10].any()
 
 
 @pytest.mark.parametrize(

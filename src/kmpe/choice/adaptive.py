@@ -12,8 +12,6 @@ inputs, a density of it says nothing, and the MM-estimate is taken.
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from kmpe.arrays import Array
 from kmpe.choice.loss import LOOKS, Choice, choose_loss, hausman
 from kmpe.choice.noise import Noise, granularity
@@ -21,6 +19,7 @@ from kmpe.choice.slope import mean_slope
 from kmpe.losses import Loss, Squared, Tukey
 from kmpe.problems.leverage import root_of_inverse
 from kmpe.problems.ridge import Ridge
+from kmpe.rows.source import Rows
 from kmpe.solvers.minimise import START_ROWS, SURE_ROWS, has_many_rows, minimise
 from kmpe.solvers.record import Plain
 from kmpe.solvers.walk import Begun, Chosen
@@ -30,8 +29,8 @@ __all__ = ["AdaptiveLoss", "Looked"]
 
 Rule = BadLeverage | Inexact
 
-# To tell looks apart, coefficients need no more digits.
-_TOL = 1e-6
+# The cost to so much of one row's: coefficients to a tenth of their standard errors.
+_TOL = 0.01
 # Of clean data sets one in a thousand is taken for one whose noise depends on the inputs.
 _SIGNIFICANT = 1e-3
 _DEPENDENT = (
@@ -62,10 +61,9 @@ class AdaptiveLoss:
         start: Start = begun.details
         if start.status is Status.EXACT:
             return _exact(begun)
-        problem, sample = _without(BadLeverage.of(*_arrays(begun.sample), start), begun)
+        problem, sample = _without(BadLeverage.of(begun.sample.rows, start), begun)
         a, theta = sample.sample_weight, begun.theta
-        # As many rows as there are in the sample were fitted, whatever they stand for.
-        counts = a * (sample.rows.n_counted / sample.rows.n) if sample is not problem else a
+        counts = _counted(problem, sample).a
         V = root_of_inverse(sample.gram() * (counts.sum() / a.sum()))
         leverages = sample.leverages(V)
         grain = granularity(sample.rows.T[:, 0], a)
@@ -87,7 +85,7 @@ class AdaptiveLoss:
         begun: Begun[Ridge, Array],
     ) -> Chosen[Ridge, Array]:
         """Return the choice, or the plain loss where slopes disagree; penalties suit the loss."""
-        a, loss, caution, plain = sample.sample_weight, choice.loss, begun.caution, None
+        loss, caution, plain = choice.loss, begun.caution, None
         R = sample.residuals(theta)
         if sample.dim == 1 and begun.details.scale > 0:
             # From the chosen fit: good leverage points that the start had not reached stay in.
@@ -96,7 +94,8 @@ class AdaptiveLoss:
             R0 = sample.residuals(rival)
             p = 1.0
             if has_many_rows(sample, START_ROWS):  # fewer could not tell
-                p = hausman(sample.rows.whole(), a, R[:, 0], loss, R0[:, 0], reference)
+                rows = _counted(problem, sample)
+                p = hausman(rows, R[:, 0], loss, R0[:, 0], reference, level=_SIGNIFICANT)
             if p < _SIGNIFICANT:
                 theta, loss = rival, reference
                 caution = " ".join([caution, _DEPENDENT.format(p=p, loss=loss)]).strip()
@@ -113,7 +112,8 @@ class AdaptiveLoss:
 
     def _fit(self, sample: Ridge, loss: Loss, theta: Array) -> Array:
         suited = _weighed_alike(sample, sample, loss, theta)
-        fit = minimise(suited, suited, loss, theta, max_iter=self.max_iter, tol=_TOL)
+        tol = _TOL / sample.rows.n
+        fit = minimise(suited, suited, loss, theta, max_iter=self.max_iter, tol=tol)
         return fit.theta
 
 
@@ -131,9 +131,10 @@ def _without(rule: Rule, begun: Begun[Ridge, Array]) -> tuple[Ridge, Ridge]:
     return problem, problem if alone else _unweighted(begun.sample, rule)
 
 
-def _arrays(sample: Ridge) -> tuple[Array, Array, Array]:
+def _counted(problem: Ridge, sample: Ridge) -> Rows:
+    """Return the rows of a sample as so many as were drawn, whatever they stand for."""
     rows = sample.rows
-    return rows.whole(), np.asarray(rows.T, dtype=np.float64), rows.a
+    return rows if sample is problem else replace(rows, a=rows.a * (rows.n_counted / rows.n))
 
 
 def _unweighted(problem: Ridge, rule: Rule) -> Ridge:

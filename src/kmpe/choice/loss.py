@@ -9,7 +9,8 @@ All this takes noise to be independent of the inputs. Where it is not, different
 different slopes, and `hausman` tests whether two of them do.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,9 @@ from kmpe.choice.noise import GRID, Noise, infer
 from kmpe.losses import Correntropy, Loss
 from kmpe.losses.density import LogDensity
 from kmpe.losses.scale import mad
-from kmpe.problems.leverage import whitening
+from kmpe.problems.leverage import projected, whitening
+from kmpe.problems.ridge_sums import SquaredNorms, gram_of, weighted_gram
+from kmpe.rows.source import Block, Features, Rows, is_sparse
 
 __all__ = ["LOOKS", "REFERENCE", "Choice", "choose_loss", "hausman"]
 
@@ -87,38 +90,76 @@ def choose_loss(
     return Choice(LogDensity.of(GRID, noise.log_density, noise.sigma, noise.grain), noise)
 
 
-def hausman(H: Array, a: Array, R1: Array, loss1: Loss, R0: Array, loss0: Loss) -> float:
+def hausman(
+    rows: Rows, R1: Array, loss1: Loss, R0: Array, loss0: Loss, *, level: float = 1.0
+) -> float:
     """Return the p-value of the hypothesis that two losses estimate the same slopes.
 
     Hausman's (1978) test, without his assumption that one estimator is efficient: the covariance
-    of the difference is the sum of squares of the rows' influences on it, each as the jackknife
-    has it (HC3), or that of influences independent of the inputs, whichever is larger; the
-    statistic is referred to Hotelling's distribution.
+    of the difference is that of influences independent of the inputs, or the sum of squares of the
+    rows' influences, each as the jackknife has it (HC3), whichever is larger: noise that depends on
+    the inputs blurs the first, rows of large leverage the second. The statistic is referred to
+    Hotelling's distribution.
 
-    ``H`` has the inputs, with a column of ones or not, ``a`` says how often each row counts, and
-    ``R1`` and ``R0`` are the residuals of the two fits, arrays of shape (n,).
+    ``R1`` and ``R0`` are the residuals of two fits to the rows, with an intercept or without; the
+    weights of the rows say how often each counts. The first covariance needs no more than these:
+    a p-value above ``level`` is the one by it alone.
     """
-    H, a, R1, R0 = H[a > 0], a[a > 0], R1[a > 0], R0[a > 0]
-    # An orthonormal basis of the inputs about their means: dependent columns do no harm.
-    X = np.sqrt(a)[:, None] * (H - np.average(H, axis=0, weights=a))
-    U = X @ whitening(X.T @ X)
-    n, d = U.shape
-    moved = U.T @ (np.sqrt(a) * (R0 - R1))
-    if n <= d + 1 or not moved.any():
+    a, n, d = rows.a, rows.n, rows.n_features
+    # A difference of two fits is a linear function of the inputs; about its mean, of the slopes.
+    moved = R0 - R1 - np.average(R0 - R1, weights=a)
+    if n <= d + 1 or not moved[a > 0].any():
         return 1.0
-    leverage = np.minimum(np.einsum("ij,ij->i", U, U) + a / a.sum(), 0.99)
-    influence = np.sqrt(a) * (_influence(R1, a, loss1) - _influence(R0, a, loss0))
-    rows = (influence / (1 - leverage))[:, None] * U
-    robust = float(moved @ linalg.lstsq(rows.T @ rows, moved, check_finite=False)[0])
-    plain = float(moved @ moved) * (n - d - 1) / float(influence @ influence)
-    # Rows of large leverage blur the first, noise that depends on the inputs the second.
-    statistic = min(robust, plain)
+    influence = _influence(R1, a, loss1) - _influence(R0, a, loss0)
+    plain = float(a @ moved**2) / float(a @ influence**2)
+    p = _hotelling((n - d - 1) * plain, d, n)
+    if p > level:
+        return p
+    features = _Centred(rows.features, rows.total(_sums)[0] / n)
+    about = replace(rows, T=moved[:, None], features=features)
+    gram, push = about.total(_products)
+    V = whitening(gram)  # dependent columns do no harm
+    leverage = a * (about.column(SquaredNorms(projected(V))) + 1 / n)
+    jackknife = (influence / np.maximum(1 - leverage, 0.01)) ** 2
+    (middle,) = replace(about, a=a * jackknife).total(gram_of)
+    push = V.T @ push[:, 0]
+    robust = float(push @ linalg.lstsq(V.T @ middle @ V, push, check_finite=False)[0])
+    d = V.shape[1]
+    return _hotelling(min(robust, (n - d - 1) * plain), d, n)
+
+
+@dataclass(frozen=True)
+class _Centred:
+    """Features about their means, dense."""
+
+    features: Features | None
+    mean: Array
+
+    @property
+    def n_features(self) -> int:
+        return len(self.mean)
+
+    def __call__(self, X: Any) -> Array:
+        H = X if self.features is None else self.features(X)
+        return np.asarray((H.toarray() if is_sparse(H) else H) - self.mean)
+
+
+def _sums(block: Block) -> tuple[Array]:
+    return (np.asarray(block.a @ block.H).ravel(),)
+
+
+def _products(block: Block) -> tuple[Array, Array]:
+    return weighted_gram(block.H, block.a), block.H.T @ (block.a[:, None] * block.T)
+
+
+def _hotelling(statistic: float, d: int, n: float) -> float:
+    """Return the probability that Hotelling's T² of n rows in d dimensions is larger."""
     return float(fdtrc(d, n - d, statistic * (n - d) / (d * (n - 1))))
 
 
 def _influence(r: Array, a: Array, loss: Loss) -> Array:
     """Return ψ(r) / E[ψ'], the slope of the mean of ψ over a standard error to either side."""
-    step = mad(r * r, a) / np.sqrt(len(r))
+    step = mad(r * r, a) / np.sqrt(a.sum())
     slope = float(np.average(loss.psi(r + step) - loss.psi(r - step), weights=a)) / (2 * step)
     if slope <= 0:
         slope = float(np.average(loss.weight(r * r), weights=a))

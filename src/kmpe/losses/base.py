@@ -116,40 +116,40 @@ class Loss(ABC):
 
     def rho(self, s: npt.ArrayLike) -> Array:
         """Return ρ(s)."""
-        t, scale2 = self._unit(s)
         with np.errstate(over="ignore", under="ignore"):
+            t, scale2 = self._unit(s)
             return np.asarray(scale2 * self._continued(self._rho(self._inside(t)), t))
 
     def rho_and_weight(self, s: npt.ArrayLike) -> tuple[Array, Array]:
         """Return ρ(s) and ρ'(s); the weight has no digits left below 1e-16."""
-        t, scale2 = self._unit(s)
         with np.errstate(over="ignore", under="ignore"):
+            t, scale2 = self._unit(s)
             rho, weight = self._rho_and_weight(self._inside(t))
             return np.asarray(scale2 * self._continued(rho, t)), weight
 
     def weight(self, s: npt.ArrayLike) -> Array:
         """Return ρ'(s), the weight of a sample: φ of (23) and Λ of (27)."""
-        t, _ = self._unit(s)
         with np.errstate(over="ignore", under="ignore"):
+            t, _ = self._unit(s)
             return np.asarray(self._weight(self._inside(t)))
 
     def curvature(self, s: npt.ArrayLike) -> Array:
         """Return ρ''(s)."""
-        t, scale2 = self._unit(s)
         low, high = self._linear_outside
         with np.errstate(over="ignore", under="ignore"):
-            inside = self._curvature(np.clip(t, low, high)) / scale2
-        return np.where((t < low) | (t > high), 0.0, inside)
+            t, scale2 = self._unit(s)
+            inside = self._curvature(self._inside(t)) / scale2
+        if low > 0 or high < math.inf:
+            inside = np.where((t < low) | (t > high), 0.0, inside)
+        return np.asarray(inside)
 
-    def metric(self, s: npt.ArrayLike) -> Array:
+    def metric(self, s: Array, w: Array) -> Array:
         """Return ρ' + 2 s max(ρ'', 0), which bounds the curvature of ½ ρ(‖e‖²) in e.
 
-        Its Hessian is ρ' I + 2 ρ'' eeᵀ. Where ρ is concave in s the bound is ρ', the weight.
+        Its Hessian is ρ' I + 2 ρ'' eeᵀ. Where ρ is concave in s the bound is ρ', the weight ``w``.
         """
-        w = self.weight(s)
         if self.concave:
             return w
-        s = np.asarray(s, dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(w + np.nan_to_num(2 * s * np.maximum(self.curvature(s), 0.0)))
 
@@ -184,8 +184,7 @@ class Loss(ABC):
 
     def _unit(self, s: npt.ArrayLike) -> tuple[Array, float]:
         scale2 = self.scale**2
-        with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(s, dtype=np.float64) / scale2, scale2
+        return np.asarray(s, dtype=np.float64) / scale2, scale2
 
     # -- scale and start -------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ class LogDensity(Loss):
     def __str__(self) -> str:
         return f"LogDensity(sigma={self.sigma:.4g})"
 
-    @property
+    @cached_property
     def concave(self) -> bool:
         # The slope of an interpolated density has so many digits.
         return bool((np.diff(self._table) <= 1e-5 * self._table[:-1]).all())

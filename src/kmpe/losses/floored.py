@@ -55,9 +55,9 @@ class Floored:
         """Return ρ'(s)."""
         return self.loss.weight(np.maximum(s, self.floor))
 
-    def metric(self, s: Array) -> Array:
-        """Return a bound of the curvature of ½ ρ(‖e‖²)."""
-        return self.loss.metric(np.maximum(s, self.floor))
+    def metric(self, s: Array, w: Array) -> Array:
+        """Return a bound of the curvature of ½ ρ(‖e‖²), w the weights ρ'(s)."""
+        return self.loss.metric(np.maximum(s, self.floor), w)
 
     def curvature(self, s: Array, dim: int) -> Array:
         """Return the mean curvature of ½ ρ(‖e‖²) over the directions of e, held positive.
@@ -80,6 +80,6 @@ class Floored:
 class AsPrinted(Floored):
     """A loss whose steps are the paper's fixed point: the weights alone, whatever the curvature."""
 
-    def metric(self, s: Array) -> Array:
+    def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - as in `Floored`
         """Return the weights."""
-        return self.weight(s)
+        return w

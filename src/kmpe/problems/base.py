@@ -31,8 +31,8 @@ class Criterion(Protocol):
     def rho_and_weight(self, s: Array, /) -> tuple[Array, Array]:
         """Return ρ(s) and ρ'(s)."""
 
-    def metric(self, s: Array, /) -> Array:
-        """Return a bound of the curvature of ½ ρ(‖e‖²) in any direction of e, at least ρ'."""
+    def metric(self, s: Array, w: Array, /) -> Array:
+        """Return a bound of the curvature of ½ ρ(‖e‖²) in any direction of e, at least w = ρ'."""
 
 
 @dataclass(frozen=True)

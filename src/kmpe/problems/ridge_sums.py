@@ -104,8 +104,9 @@ class Moments:
     def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
         R = block.T - block.H @ self.theta
         s = squared_norms(R)
-        aw = block.a * self.loss.weight(s)
-        gram = weighted_gram(block.H, block.a * self.loss.metric(s))
+        w = self.loss.weight(s)
+        aw = block.a * w
+        gram = weighted_gram(block.H, block.a * self.loss.metric(s, w))
         return block.a @ self.loss.rho(s), aw.sum(), gram, block.H.T @ (aw[:, None] * R)
 
 

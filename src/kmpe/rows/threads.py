@@ -181,7 +181,7 @@ def _through(work: Callable[[slice], object], part: Part) -> None:
 
 
 def _sum(term: Term, part: Part) -> tuple[Array, ...]:
-    return _added(map(term, part))
+    return term(part[0]) if len(part) == 1 else _added(map(term, part))
 
 
 def _added(terms: Iterator[tuple[Array, ...]]) -> tuple[Array, ...]:

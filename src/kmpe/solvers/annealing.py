@@ -51,8 +51,8 @@ class _Shifted:
     def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
         return self.loss.rho_and_weight(s - self.nearest)
 
-    def metric(self, s: Array) -> Array:
-        return self.weight(s)
+    def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - the weights will do
+        return w
 
 
 def anneal(

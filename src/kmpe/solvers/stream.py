@@ -192,8 +192,8 @@ class _Curved:
     def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
         return self.rho(s), self.weight(s)
 
-    def metric(self, s: Array) -> Array:
-        return self.weight(s)
+    def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - the weights will do
+        return w
 
 
 def _expanded(batch: Rows, loss: Loss, theta: Array, trust: float) -> tuple[Past, Array]:

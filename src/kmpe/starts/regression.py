@@ -26,9 +26,10 @@ from scipy.special import chdtri
 
 from kmpe.arrays import SINGULAR, Array, Index, Mask
 from kmpe.losses.scale import quantile
-from kmpe.problems.ridge_sums import squared_norms
+from kmpe.problems.leverage import whitening
+from kmpe.problems.ridge_sums import SquaredNorms, gram_of, squared_norms
 from kmpe.rows.sample import SEED
-from kmpe.rows.source import Block
+from kmpe.rows.source import Block, Rows
 from kmpe.starts.fast_s import (
     LUCK,
     SAMPLE,
@@ -183,18 +184,19 @@ class BadLeverage:
     all_rare: bool = False
 
     @classmethod
-    def of(cls, H: Array, T: Array, a: Array, start: Start) -> "BadLeverage":
+    def of(cls, rows: Rows, start: Start) -> "BadLeverage":
         """Return the rule of a start, by the rows that it was fitted to."""
-        limit = _FAR**2 * start.scale**2 * T.shape[1]
-        near = (squared_norms(T - H @ start.theta) <= limit) | _exact(H, T, start.theta)
-        near &= a > 0
+        limit = _FAR**2 * start.scale**2 * rows.n_targets
+        near = rows.column(_Near(start.theta, limit)) * rows.a
         if not near.any():
-            return cls(start.theta, np.inf, np.zeros((H.shape[1], 0)), 1.0)
-        _, back, _ = _whiten(H[near], T[near], a[near] / a[near].sum(), signs=False)
-        rule = cls(start.theta, limit, back, count(a[near]))
-        rare = squared_norms(H @ back) > rule._rare
-        bad = rule(Block(H, T, a)) > 0
-        return replace(rule, all_rare=bool(a @ bad > 0.5 * (a @ rare)))
+            return cls(start.theta, np.inf, np.zeros((rows.n_features, 0)), 1.0)
+        (gram,) = replace(rows, a=near / near.sum()).total(gram_of)
+        rule = cls(start.theta, limit, whitening(gram), count(near[near > 0]))
+        bad = rows.column(rule)
+        if not bad.any():
+            return rule
+        rare = rows.column(SquaredNorms(rule.back)) > rule._rare
+        return replace(rule, all_rare=bool(rows.a @ bad > 0.5 * (rows.a @ rare)))
 
     def __call__(self, block: Block) -> Array:
         """Return 1 for the bad leverage points of a block, 0 for its other rows."""
@@ -215,6 +217,21 @@ class BadLeverage:
         return float(chdtri(self.back.shape[1], _RARE))
 
 
+@dataclass(frozen=True)
+class _Near:
+    """Which rows of a block are within a limit of a fit: 1 for those, 0 for others."""
+
+    theta: Array
+    limit: float
+
+    def __call__(self, block: Block) -> Array:
+        near = squared_norms(block.T - block.H @ self.theta) <= self.limit
+        far = np.flatnonzero(~near)
+        if len(far):
+            near[far] = _exact(block.H[far], block.T[far], self.theta)
+        return np.asarray(near, dtype=np.float64)
+
+
 def _canonical(H: Array, T: Array, a: Array) -> Index:
     """Return the rows with weight in an order by their inputs, then by their targets."""
     rows = np.flatnonzero(a > 0)
@@ -222,16 +239,15 @@ def _canonical(H: Array, T: Array, a: Array) -> Index:
     return np.asarray(rows[np.lexsort((*T[rows].T, mixture))])
 
 
-def _whiten(H: Array, T: Array, a: Array, *, signs: bool = True) -> tuple[Array, Array, Array]:
+def _whiten(H: Array, T: Array, a: Array) -> tuple[Array, Array, Array]:
     """Return whitened inputs Z = H B, largest components first, B, and a first fit to Z."""
     size = np.median(np.abs(H[sample(a, SAMPLE)]), axis=0)
     for j in np.flatnonzero(size == 0):
         column = np.abs(H[:, j])
         size[j] = column[column > 0].mean() if column.any() else 1.0
-    Z, w = H / size, a
-    if signs:
-        norm2 = squared_norms(Z)
-        w = a / np.maximum(norm2 / max(quantile(norm2, 0.5, a), SINGULAR), 1.0)
+    Z = H / size
+    norm2 = squared_norms(Z)
+    w = a / np.maximum(norm2 / max(quantile(norm2, 0.5, a), SINGULAR), 1.0)
     w = w / w.sum()
     root = np.sqrt(w)[:, None] * Z
     values, vectors = np.linalg.eigh(root.T @ root)
