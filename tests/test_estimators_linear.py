@@ -169,7 +169,7 @@ def test_passes_end_where_reweighting_does(monkeypatch, loss, alpha):
     np.testing.assert_allclose(coefficients(fast), coefficients(slow), rtol=1e-6, atol=1e-7)
     # A row at the corner of Huber's loss may count on one side only.
     ours, theirs = (np.diag(model.coef_cov_) for model in (fast, slow))
-    np.testing.assert_allclose(ours, theirs, rtol=1e-3)
+    np.testing.assert_allclose(ours, theirs, rtol=2e-3)
 
 
 # -- invariance ----------------------------------------------------------------------------

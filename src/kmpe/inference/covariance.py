@@ -22,14 +22,12 @@ from kmpe.problems.leverage import projected, root_of_inverse, whitening
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import weighted_gram
 from kmpe.rows.source import Block
-from kmpe.solvers.minimise import SURE_ROWS
+from kmpe.solvers.minimise import SMOOTHING, SURE_ROWS
 
 __all__ = ["Covariance", "sandwich"]
 
 # A row that alone decides a coefficient leaves nothing without it; five times its ψ will do.
 _LEAST_WITHOUT = 0.2
-# MADs over which ψ' is smoothed to see whether it depends on the inputs.
-_SMOOTHING = 0.5
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
     Huber's factor 1 + (k / n) var ψ' / (E ψ')² covers the chance that is left in M.
     """
     s = problem.squared_residuals(theta)
-    width = _SMOOTHING * mad(s, problem.sample_weight, problem.dim)
+    width = SMOOTHING * mad(s, problem.sample_weight, problem.dim)
     n, k = problem.rows.n, problem.rows.n_features
     gram = problem.gram() if problem.rows.n_counted < SURE_ROWS * k else None
     V = None if gram is None else root_of_inverse(gram)

@@ -14,7 +14,7 @@ from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
 
-__all__ = ["AsPrinted", "Floored"]
+__all__ = ["AsPrinted", "Curved", "Floored"]
 
 # Residuals below this share of the typical one count as this large.
 _SMALLEST_RESIDUAL = 1e-7
@@ -59,21 +59,51 @@ class Floored:
         """Return a bound of the curvature of ½ ρ(‖e‖²), w the weights ρ'(s)."""
         return self.loss.metric(np.maximum(s, self.floor), w)
 
-    def curvature(self, s: Array, dim: int) -> Array:
+    def curvature(self, s: Array, dim: int, width: float = 0.0) -> Array:
         """Return the mean curvature of ½ ρ(‖e‖²) over the directions of e, held positive.
 
         The Hessian is ρ' I + 2 ρ'' eeᵀ; a ``dim``-th of its trace is ρ' + 2 s ρ'' / dim, which
-        for one target is ψ'.
+        for one target is ψ'. With a width, ψ' is smoothed over so much to either side.
         """
         inside = np.maximum(s, self.floor)
         w = self.loss.weight(inside)
         with np.errstate(over="ignore", invalid="ignore"):
-            bend = 2 * inside * self.loss.curvature(inside) / dim
-        return np.asarray(np.maximum(w + np.nan_to_num(bend), _LEAST_CURVATURE * w))
+            if width > 0:
+                ends = [np.sqrt(inside) + step for step in (width, -width)]
+                high, low = (end * self.weight(end * end) for end in ends)
+                bend = (high - low) / (2 * width) - w
+            else:
+                bend = 2 * inside * self.loss.curvature(inside)
+        return np.asarray(np.maximum(w + np.nan_to_num(bend) / dim, _LEAST_CURVATURE * w))
 
     @cached_property
     def _slope(self) -> float:
         return float(self.loss.weight(self.floor))
+
+
+@dataclass(frozen=True)
+class Curved:
+    """A criterion whose weights are the mean curvatures of a loss, smoothed over a width."""
+
+    loss: Floored
+    dim: int
+    width: float = 0.0
+
+    def rho(self, s: Array) -> Array:
+        """Return ρ(s)."""
+        return self.loss.rho(s)
+
+    def weight(self, s: Array) -> Array:
+        """Return the curvature."""
+        return self.loss.curvature(s, self.dim, self.width)
+
+    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
+        """Return ρ(s) and the curvature."""
+        return self.rho(s), self.weight(s)
+
+    def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - as in `Floored`
+        """Return the curvature."""
+        return w
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from kmpe.arrays import Array
 from kmpe.losses import Loss, Squared
-from kmpe.losses.floored import Floored
+from kmpe.losses.floored import Curved, Floored
+from kmpe.losses.scale import mad
+from kmpe.problems.base import Weighted
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Point, Ridge
 from kmpe.rows.sample import GROWTH, Samples
@@ -22,6 +24,7 @@ from kmpe.solvers.walk import Chosen
 
 __all__ = [
     "LEAST_ROWS",
+    "SMOOTHING",
     "START_ROWS",
     "SURE_ROWS",
     "has_many_rows",
@@ -49,6 +52,9 @@ _LEAST = 32
 _LARGEST_SHARE = 4
 LEAST_ROWS = 4000
 _SAMPLE_BYTES = 256 << 20
+
+#: MADs to either side over which the slope of ψ is smoothed.
+SMOOTHING = 0.5
 
 _STATUS = {
     Outcome.CONVERGED: Status.CONVERGED,
@@ -136,14 +142,23 @@ def _fit_by_passes(
 ) -> Fit[Array] | None:
     """Descend on all rows by a sample's factor; None where nothing would come of it."""
     criterion = floored(sample, loss, theta)
-    weighted = sample.weighted(theta, criterion)
     start = problem.point(theta, criterion)
+    weighted = _bent(sample, theta, criterion)
     if not (weighted.mass > 0 and math.isfinite(start.cost)):
         return None
     factor = sample.factor(weighted)
     if not problem.penalised and not factor.sharp:
         return None
     return _finish(problem, sample, criterion, start, factor, (), max_iter, tol)
+
+
+def _bent(sample: Ridge, theta: Array, criterion: Floored) -> Weighted[Array]:
+    """Return the problem weighted by the curvature of the loss.
+
+    ψ' of single rows has much chance in it, and for peaked noise no bound: it is smoothed.
+    """
+    width = SMOOTHING * mad(sample.squared_residuals(theta), sample.sample_weight, sample.dim)
+    return sample.weighted(theta, Curved(criterion, sample.dim, width))
 
 
 def _finish(
@@ -170,7 +185,7 @@ def _finish(
         # A few rows of large weight may be all that is drawn, however many are asked for.
         rows = larger if len(larger) > len(rows) else problem.rows
         sample = problem.on(rows)
-        factor = sample.factor(sample.weighted(theta, criterion))
+        factor = sample.factor(_bent(sample, theta, criterion))
         left = max_iter + 1 - len(costs)
         descent = descend(evaluate, descent.point, factor, max_iter=left, tol=tol)
         costs += descent.history[1:]

@@ -21,7 +21,7 @@ from scipy import linalg
 
 from kmpe.arrays import Array
 from kmpe.losses import Correntropy, Loss
-from kmpe.losses.floored import Floored
+from kmpe.losses.floored import Curved, Floored
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
@@ -176,26 +176,6 @@ class Stream:
         return replace(stream, theta=theta, past=Past(gram, moment)), w
 
 
-@dataclass(frozen=True)
-class _Curved:
-    """A criterion whose weights are the curvatures of a loss."""
-
-    loss: Floored
-    dim: int
-
-    def rho(self, s: Array) -> Array:
-        return self.loss.rho(s)
-
-    def weight(self, s: Array) -> Array:
-        return self.loss.curvature(s, self.dim)
-
-    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
-        return self.rho(s), self.weight(s)
-
-    def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - the weights will do
-        return w
-
-
 def _expanded(batch: Rows, loss: Loss, theta: Array, trust: float) -> tuple[Past, Array]:
     """Return the cost of a batch to second order around ``theta``, and the weights there.
 
@@ -205,7 +185,7 @@ def _expanded(batch: Rows, loss: Loss, theta: Array, trust: float) -> tuple[Past
     problem = Ridge(batch, np.zeros(batch.n_features))
     s = problem.squared_residuals(theta)
     criterion = Floored.at(loss, s, batch.a, problem.dim)
-    gram = trust * problem.weighted(theta, _Curved(criterion, problem.dim)).moments[0]
+    gram = trust * problem.weighted(theta, Curved(criterion, problem.dim)).moments[0]
     gradient = trust * problem.point(theta, criterion).gradient
     return Past(gram, gram @ theta - gradient), trust * criterion.weight(s)
 

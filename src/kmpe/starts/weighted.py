@@ -9,6 +9,8 @@ import numpy as np
 
 from kmpe.arrays import Array, Index
 from kmpe.losses.scale import quantile
+from kmpe.problems.ridge_sums import weighted_gram
+from kmpe.rows.threads import team
 
 __all__ = ["count", "cross_products", "quantiles", "sample", "steps"]
 
@@ -59,9 +61,14 @@ def cross_products(Z: Array, W: Array) -> Array:
         i, j = np.triu_indices(k)
         gram[:, i, j] = gram[:, j, i] = W @ (Z[:, i] * Z[:, j])
     else:
-        for one, w in zip(gram, W, strict=True):
-            rows = Z[w > 0]
-            np.matmul(rows.T * w[w > 0], rows, out=one)
+
+        def fill(fit: int) -> None:
+            counted = W[fit] > 0
+            gram[fit] = weighted_gram(Z[counted], W[fit, counted])
+
+        with team() as workers:
+            for _ in workers.map(fill, range(len(W))):
+                pass
     # Regular where the rows leave a direction open: the step there is 0, like its right side.
     gram[:, np.arange(k), np.arange(k)] += (
         1e-10 * np.maximum(W.sum(axis=1), np.finfo(np.float64).tiny)[:, None]
