@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import integrate, stats
+from scipy import integrate, interpolate, stats
 
 from kmpe import Correntropy
 from kmpe.losses.density import KNOTS, LogDensity
@@ -66,6 +66,15 @@ def test_the_knots_are_reached_exactly():
     np.testing.assert_allclose(loss.weight(KNOTS[1:-1]), w[1:-1], rtol=1e-12)
     assert loss.weight(0.0) == loss.weight(KNOTS[0]) == loss.weight(KNOTS[1])
     assert not loss.weight([KNOTS[-1], 2 * KNOTS[-1], np.inf]).any()
+
+
+def test_between_knots_it_is_the_interpolant_of_scipy():
+    w = np.random.default_rng(0).uniform(0, 2, len(KNOTS))
+    w[0], w[-1] = w[1], 0.0
+    w[-2] = 0.0  # without slope at either end, as the loss is
+    theirs = interpolate.PchipInterpolator(KNOTS, w)
+    t = np.geomspace(KNOTS[0], KNOTS[-1], 5000)[:-1]
+    np.testing.assert_allclose(LogDensity(1.0, w).weight(t), theirs(t), rtol=1e-9, atol=1e-12)
 
 
 @settings(max_examples=20)

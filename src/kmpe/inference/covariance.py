@@ -55,7 +55,8 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
     width = SMOOTHING * mad(s, problem.sample_weight, problem.dim)
     n, k = problem.rows.n, problem.rows.n_features
     gram = problem.gram() if problem.rows.n_counted < SURE_ROWS * k else None
-    V = None if gram is None else root_of_inverse(gram)
+    whiten = None if gram is None else whitening(gram)
+    V = None if whiten is None else projected(whiten)
     blocks = []
     for j in range(problem.dim):
         total, square = problem.rows.total(_Slopes(theta, loss, j))
@@ -65,7 +66,7 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
             continue
         growth = 1 + k / n * max(float(square) / n / mean**2 - 1, 0.0)
         middle, bread = problem.rows.total(_Bread(theta, loss, j, width))
-        M = _bread(mean, float(middle) / n, bread, gram, problem.penalties)
+        M = _bread(mean, float(middle) / n, bread, gram, whiten, problem.penalties)
         root = whitening(M)
         V = projected(root * np.sqrt(mean)) if V is None else V
         (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, V))
@@ -122,13 +123,20 @@ class _Meat:
         return (weighted_gram(block.H, block.a * psi**2),)
 
 
-def _bread(mean: float, middle: float, bread: Array, gram: Array | None, penalties: Array) -> Array:
+def _bread(
+    mean: float,
+    middle: float,
+    bread: Array,
+    gram: Array | None,
+    whiten: Array | None,
+    penalties: Array,
+) -> Array:
     """Return M from the mean of ψ', and the mean and sum with ψ' smoothed.
 
     Where rows are few and their smoothed ψ' leave a direction all but without, M is E[ψ'] HᵀH, as
     of noise that does not depend on the inputs.
     """
-    if middle > 0 and (gram is None or _least_ratio(bread, gram) > _LEAST_WITHOUT * middle):
+    if middle > 0 and (whiten is None or _least_ratio(bread, whiten) > _LEAST_WITHOUT * middle):
         return np.asarray(mean / middle * bread + np.diag(penalties))
     if gram is None:
         return np.full_like(bread, np.nan)
@@ -151,7 +159,6 @@ def _smoothed_slope(loss: Loss, R: Array, j: int, width: float) -> Array:
     return np.asarray((high - low) / (2 * width))
 
 
-def _least_ratio(B: Array, gram: Array) -> float:
-    """Return the smallest vᵀBv / vᵀgram v, over the v that the rows tell something of."""
-    V = whitening(gram)
+def _least_ratio(B: Array, V: Array) -> float:
+    """Return the smallest vᵀBv over the v in the span of V, which is whitened."""
     return float(linalg.eigvalsh(V.T @ B @ V, check_finite=False).min(initial=math.inf))

@@ -5,9 +5,9 @@ The density is known on a grid only, so the loss is a table. What is tabulated i
 
     ρ'(s) = -σ² (d log f / dr) / r,
 
-a monotone piecewise cubic of t = s / σ² (Fritsch and Carlson 1980; SciPy's PCHIP), and ρ is its
-integral, a piecewise quartic: ρ, ρ' and ρ'' agree to rounding. Where f grows with |r| the weight is
-0 instead of negative, and ρ is flat.
+a monotone piecewise cubic of t = s / σ² (PCHIP: Fritsch and Butland 1984), and ρ is its integral,
+a piecewise quartic: ρ, ρ' and ρ'' agree to rounding. Where f grows with |r| the weight is 0 instead
+of negative, and ρ is flat.
 
 The knots are the floating-point numbers whose mantissa has `_BITS` bits. The cell of a number is
 then found in its own leading bits, and its place in the cell in the bits that follow: no search and
@@ -20,7 +20,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.interpolate import CubicSpline, PchipInterpolator
 
 from kmpe.arrays import Array
 from kmpe.losses.base import Loss
@@ -35,6 +34,7 @@ _FIRST, _LAST = (int(np.float64(end).view(np.int64)) for end in (_LOW, _HIGH))
 #: Where the weight is tabulated: t = s / σ², 3% to 6% apart, |r| from 0.001 to 11 600 σ.
 KNOTS = np.arange(_FIRST, _LAST + 1, 1 << _SHIFT).view(np.float64)
 _WIDTHS = np.diff(KNOTS)
+_ROOTS = np.sqrt(KNOTS)
 # Of the largest weight: enough to tell where all rows are within an edge, and nothing otherwise.
 _LEAST_WEIGHT = 1e-6
 # Rows evaluated at once: their arrays stay in the second-level cache.
@@ -74,14 +74,17 @@ class LogDensity(Loss):
 
     @classmethod
     def of(cls, r: Array, log_density: Array, sigma: float = 1.0, least: float = 0.0) -> Self:
-        """Return the loss of a density given as log f(r), up to a constant, r growing from near 0.
+        """Return the loss of a density given as log f(r), up to a constant.
 
-        Both are in units of ``sigma``. Below ``least`` the weight stays what it is there: no loss
-        is to be peaked within the granularity of the data.
+        r grows from near 0 by equal factors, and is in units of ``sigma``. Below ``least`` the
+        weight stays what it is there: no loss is to be peaked within the granularity of the data.
         """
-        slope = CubicSpline(np.log(r), log_density).derivative()
-        at = np.clip(np.sqrt(KNOTS), max(least, r[0]), r[-1])
-        w = np.maximum(-slope(np.log(at)) / at**2, 0.0)
+        step = float(np.log(r[-1] / r[0])) / (len(r) - 1)
+        slope = np.gradient(log_density, step)
+        wide = (log_density[4:] - log_density[:-4]) / (4 * step)
+        slope[2:-2] += (slope[2:-2] - wide) / 3  # Richardson: right to the fourth order
+        at = np.clip(_ROOTS, max(least, r[0]), r[-1])
+        w = np.maximum(np.interp(at, r, -slope / r**2), 0.0)
         # Within an edge every fit would be as good as any other; so little makes it least squares.
         rising = np.arange(len(w)) < np.argmax(w)
         return cls(sigma, np.where(rising, np.maximum(w, _LEAST_WEIGHT * w.max()), w))
@@ -121,8 +124,11 @@ class LogDensity(Loss):
 
     @cached_property
     def _cubic(self) -> Array:
-        by_distance = PchipInterpolator(KNOTS, self._table).c[::-1]
-        return np.pad(by_distance * _WIDTHS ** np.arange(4)[:, None], ((0, 0), (0, 1)))
+        w, rise = self._table[:-1], np.diff(self._table)
+        slope = _monotone_slopes(rise / _WIDTHS)
+        left, right = slope[:-1] * _WIDTHS, slope[1:] * _WIDTHS
+        by_place = [w, left, 3 * rise - 2 * left - right, left + right - 2 * rise]
+        return np.pad(by_place, ((0, 0), (0, 1)))
 
     @cached_property
     def _quadratic(self) -> Array:
@@ -133,6 +139,19 @@ class LogDensity(Loss):
         gain = self._cubic * np.append(_WIDTHS, 0.0) / [[1], [2], [3], [4]]
         before = np.cumsum(gain.sum(axis=0)) - gain.sum(axis=0)
         return np.vstack([before, gain])
+
+
+def _monotone_slopes(chords: Array) -> Array:
+    """Return slopes at the knots from those between them: their harmonic mean, 0 at a turn.
+
+    Those of SciPy's PchipInterpolator, but without slope at either end, and in a tenth of the time,
+    which for a hundred rows is a tenth of a fit.
+    """
+    before, after = chords[:-1], chords[1:]
+    near, far = _WIDTHS[:-1] + 2 * _WIDTHS[1:], 2 * _WIDTHS[:-1] + _WIDTHS[1:]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        mean = (near + far) / (near / before + far / after)
+    return np.pad(np.where(before * after > 0, mean, 0.0), 1)
 
 
 def _piecewise(polynomials: Array, t: Array) -> Array:

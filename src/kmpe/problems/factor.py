@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg
+from scipy.linalg import lapack
 
 from kmpe.arrays import Array
 
@@ -33,18 +33,18 @@ class Factor:
         size = np.sqrt(np.maximum(np.diagonal(B), 0.0))
         size = np.where(size > 0, size, 1.0)
         scaled = B / size / size[:, None]
+        # LAPACK itself: around it SciPy would take as long again for a few columns.
+        upper, info = lapack.dpotrf(scaled)
         jitter = 0.0
-        while True:
-            try:
-                upper = linalg.cholesky(scaled + jitter * np.eye(len(B)), check_finite=False)
-                return cls(upper, size, jitter)
-            except linalg.LinAlgError:
-                jitter = max(10 * jitter, _EPS * len(B))
+        while info:
+            jitter = max(10 * jitter, _EPS * len(B))
+            upper, info = lapack.dpotrf(scaled + jitter * np.eye(len(B)))
+        return cls(upper, size, jitter)
 
     def solve(self, g: Array) -> Array:
         """Return B⁻¹g, g of shape (k, q)."""
         scaled = g / self.size[:, None]
-        solution = linalg.cho_solve((self.upper, False), scaled, check_finite=False)
+        solution, _ = lapack.dpotrs(self.upper, scaled)
         return np.asarray(solution / self.size[:, None])
 
     @property
