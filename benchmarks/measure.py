@@ -43,15 +43,19 @@ class Line:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-def interleave(candidates: dict[str, Callable[[], Any]], rounds: int) -> dict[str, Timing]:
+def interleave(
+    candidates: dict[str, Callable[[], Any]],
+    rounds: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, Timing]:
     """Call the candidates in turn, ``rounds`` times."""
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
     values: dict[str, Any] = {}
     for _ in range(rounds):
         for name, call in candidates.items():
-            start = time.perf_counter()
+            start = clock()
             values[name] = call()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(clock() - start)
     return {name: Timing(seconds[name], values[name]) for name in candidates}
 
 

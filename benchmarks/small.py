@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
+import time
+import warnings
 
 import numpy as np
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import HuberRegressor, Ridge
+from threadpoolctl import threadpool_limits
 
-from benchmarks.measure import Line, bounded, compared, interleave
+from benchmarks.measure import Line, bounded, compared, interleave, ratio
 from benchmarks.problems import fit_ridge
 from benchmarks.ridge import problem_of
-from kmpe import KMPE, ELMRegressor
+from kmpe import KMPE, ELMRegressor, RobustLinearRegression
 from kmpe.datasets import make_sinc
 
 IMPORT = """
@@ -49,6 +52,30 @@ def small(n=200, n_hidden=90, rounds=60) -> list[Line]:
     return lines
 
 
+def regressions(tables=7, rounds=15) -> list[Line]:
+    """Compare the CPU time of a fit with HuberRegressor's, on tables with 10% outliers."""
+    lines = []
+    for n, d, most in ((60, 3, 5), (100, 5, 5), (1000, 10, 8)):
+        ours, theirs = RobustLinearRegression(), HuberRegressor()
+        ratios = []
+        for seed in range(tables):
+            rng = np.random.default_rng(seed)
+            X = rng.normal(size=(n, d))
+            y = X @ np.arange(1.0, d + 1) + rng.standard_t(5, n) + 20 * (rng.random(n) < 0.1)
+            with warnings.catch_warnings(), threadpool_limits(1):
+                warnings.simplefilter("ignore")
+                timings = interleave(
+                    {"ours": lambda: ours.fit(X, y), "theirs": lambda: theirs.fit(X, y)},  # noqa: B023
+                    rounds,
+                    clock=time.process_time,
+                )
+            ratios.append(ratio(timings, "ours", "theirs")[0])
+        what = f"RobustLinearRegression.fit over HuberRegressor, CPU time: N = {n}, d = {d}"
+        between = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        lines.append(bounded(what, float(np.median(ratios)), "x", most, between=between))
+    return lines
+
+
 def imports(rounds=7) -> list[Line]:
     runs = [
         subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
@@ -62,4 +89,4 @@ def imports(rounds=7) -> list[Line]:
 
 
 def run() -> list[Line]:
-    return small() + imports()
+    return small() + regressions() + imports()

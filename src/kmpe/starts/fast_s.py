@@ -59,7 +59,7 @@ _CARRIED_ON = 10
 # lmrob's best.r.s: so many are carried to convergence.
 _FINALISTS = 2
 # Steps end at this share of the standard error of the fit, σ √(k/n).
-_SETTLED = 1e-3
+_SETTLED = 1e-2
 # A subset whose fit is so much larger than its targets leaves a coefficient open.
 _DEPENDENT = 1e-6
 # Whitened rows have cross products near 1 in every direction that they tell of.
@@ -265,11 +265,13 @@ def _best(data: Data, theta: Array, costs: Array, v: float, n: float) -> Array:
     None from a sample of the n rows is within a standard error (of its fit about that of all rows)
     of a better one: else all may be the same, the wrong one of two that it cannot tell apart.
     """
-    theta = theta[np.argsort(costs, kind="stable")]
+    theta, most = theta[np.argsort(costs, kind="stable")], _affordable(data)
+    if n <= data.n:
+        return theta[:most]
     radius2 = data.q * v * data.k / efficiency(data.q, consistent(data.q)) * (1 / data.n - 1 / n)
     chosen: list[int] = []
     left = np.ones(len(theta), bool)
-    while left.any() and len(chosen) < _affordable(data):
+    while left.any() and len(chosen) < most:
         chosen.append(int(np.argmax(left)))
         left[chosen[-1]] = False
         left &= np.sum((theta - theta[chosen[-1]]) ** 2, axis=(1, 2)) > radius2
