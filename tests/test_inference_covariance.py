@@ -89,6 +89,29 @@ def test_it_is_the_variance_of_the_coefficients_over_many_draws(loss):
     assert np.all((ratio > 0.85) & (ratio < 1.4))
 
 
+PEAKED = LogDensity.of(R, -np.abs(R))
+EDGED = LogDensity.of(R, np.logaddexp(-np.minimum(R**12, 1e3), -6 - np.log1p(R**2)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "noise"),
+    [(PEAKED, lambda g, n: g.laplace(size=n)), (EDGED, lambda g, n: g.uniform(-1, 1, n))],
+    ids=["peak", "edge"],
+)
+def test_where_psi_has_a_cliff_as_well(loss, noise):
+    """Few rows are near it: their own slopes are hundreds of times the mean, or none."""
+    errors, fits = [], []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        H = rng.normal(size=(500, 3))
+        problem = Ridge.of(Rows.of(H, H.sum(axis=1, keepdims=True) + noise(rng, 500)[:, None]))
+        theta = minimiser(problem, loss, np.ones((3, 1)))
+        errors.append(np.diagonal(sandwich(problem, loss, theta).blocks[0]))
+        fits.append(theta[:, 0])
+    ratio = np.mean(errors, axis=0) / np.var(fits, axis=0)
+    assert np.all((ratio > 0.7) & (ratio < 1.6))
+
+
 @settings(max_examples=10)
 @given(seed=st.integers(0, 99))
 def test_a_weight_of_k_is_k_equal_rows(seed):

@@ -5,8 +5,9 @@ M = Σ aᵢ ψ'(rᵢ) hᵢᵀhᵢ + α and Q = Σ aᵢ ψ(rᵢ)² hᵢᵀhᵢ. I
 the fit moves by M⁻¹hᵢψᵢ / (1 - ψᵢ'hᵢM⁻¹hᵢᵀ): with ψᵢ over that, Q gives the jackknife, which for
 least squares is HC3 (MacKinnon and White 1985).
 
-ψ' of single rows has much chance in it. In M it is smoothed over half a MAD to either side of the
-residual, which still tells where it is larger and where smaller, and has the mean of ψ' itself.
+ψ' of single rows has much chance in it, and for peaked noise no bound. It is smoothed: its mean
+over the standard error of the fit, and the part of each row over half a MAD to either side of the
+residual, which still tells where it is larger and where smaller.
 """
 
 import math
@@ -20,7 +21,7 @@ from kmpe.losses import Loss
 from kmpe.losses.scale import mad
 from kmpe.problems.leverage import projected, root_of_inverse, whitening
 from kmpe.problems.ridge import Ridge
-from kmpe.problems.ridge_sums import weighted_gram
+from kmpe.problems.ridge_sums import squared_norms, weighted_gram
 from kmpe.rows.source import Block
 from kmpe.solvers.minimise import SMOOTHING, SURE_ROWS
 
@@ -51,41 +52,62 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
 
     Huber's factor 1 + (k / n) var ψ' / (E ψ')² covers the chance that is left in M.
     """
-    s = problem.squared_residuals(theta)
-    width = SMOOTHING * mad(s, problem.sample_weight, problem.dim)
     n, k = problem.rows.n, problem.rows.n_features
+    scale = mad(problem.squared_residuals(theta), problem.sample_weight, problem.dim)
+    width = SMOOTHING * scale
     gram = problem.gram() if problem.rows.n_counted < SURE_ROWS * k else None
     whiten = None if gram is None else whitening(gram)
     V = None if whiten is None else projected(whiten)
     blocks = []
     for j in range(problem.dim):
-        total, square = problem.rows.total(_Slopes(theta, loss, j))
-        mean = float(total) / n
+        mean, square = _slopes(problem, loss, theta, j, scale)
         if mean <= 0:
             blocks.append(np.full((k, k), np.nan))
             continue
-        growth = 1 + k / n * max(float(square) / n / mean**2 - 1, 0.0)
+        growth = 1 + k / n * max(square / mean**2 - 1, 0.0)
         middle, bread = problem.rows.total(_Bread(theta, loss, j, width))
         M = _bread(mean, float(middle) / n, bread, gram, whiten, problem.penalties)
         root = whitening(M)
         V = projected(root * np.sqrt(mean)) if V is None else V
-        (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, V))
+        (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, width, V))
         inverse = root @ root.T
         blocks.append(growth**2 * inverse @ Q @ inverse)
     return Covariance(np.array(blocks), root_of_inverse(problem.gram()) if V is None else V)
 
 
+def _slopes(problem: Ridge, loss: Loss, theta: Array, j: int, scale: float) -> tuple[float, float]:
+    """Return the means of ψ' and of its square, for component j of the residuals.
+
+    ψ may have a corner or a cliff, and the residuals that are near it are few. What matters is how
+    the mean of ψ changes as the fit moves by its own standard error, √(k/n E[ψ²]) / E[ψ'] on
+    average over the rows; that of least squares, σ √(k/n), tells which it is.
+    """
+    n, k = problem.rows.n, problem.rows.n_features
+    error, mean, square = math.inf, 0.0, 0.0
+    shorter = scale * math.sqrt(k / n)
+    for _ in range(2):
+        if not shorter < error:
+            break
+        error = shorter
+        sums = problem.rows.total(_Slopes(theta, loss, j, error))
+        mean, square, power = (float(value) / n for value in sums)
+        shorter = math.sqrt(k / n * power) / mean if mean > 0 else math.inf
+    return mean, square
+
+
 @dataclass(frozen=True)
 class _Slopes:
-    """Sums of ψ' and of its square, for component j of the residuals."""
+    """Sums of ψ', smoothed, of its square, and of ψ², for component j of the residuals."""
 
     theta: Array
     loss: Loss
     j: int
+    width: float
 
-    def __call__(self, block: Block) -> tuple[Array, Array]:
-        slope = _slope(self.loss, block.T - block.H @ self.theta, self.j)
-        return block.a @ slope, block.a @ slope**2
+    def __call__(self, block: Block) -> tuple[Array, Array, Array]:
+        R = block.T - block.H @ self.theta
+        slope = _smoothed_slope(self.loss, R, self.j, self.width)
+        return block.a @ slope, block.a @ slope**2, block.a @ _psi(self.loss, R, self.j) ** 2
 
 
 @dataclass(frozen=True)
@@ -111,14 +133,16 @@ class _Meat:
     loss: Loss
     j: int
     mean: float
+    width: float
     V: Array
 
     def __call__(self, block: Block) -> tuple[Array]:
         R = block.T - block.H @ self.theta
         HV = block.H @ self.V
         leverages = np.einsum("ij,ij->i", HV, HV)
-        without = 1 - _slope(self.loss, R, self.j) * leverages / self.mean
-        psi = R[:, self.j] * self.loss.weight(np.einsum("ij,ij->i", R, R))
+        slope = np.maximum(_smoothed_slope(self.loss, R, self.j, self.width), 0.0)
+        without = 1 - slope * leverages / self.mean
+        psi = _psi(self.loss, R, self.j)
         psi /= np.maximum(without, _LEAST_WITHOUT)
         return (weighted_gram(block.H, block.a * psi**2),)
 
@@ -141,6 +165,11 @@ def _bread(
     if gram is None:
         return np.full_like(bread, np.nan)
     return np.asarray(mean * (gram - np.diag(penalties)) + np.diag(penalties))
+
+
+def _psi(loss: Loss, R: Array, j: int) -> Array:
+    """Return component j of ψ."""
+    return np.asarray(R[:, j] * loss.weight(squared_norms(R)))
 
 
 def _slope(loss: Loss, R: Array, j: int) -> Array:

@@ -109,7 +109,7 @@ def s_estimate(data: Data, first: Array, seed: int | None) -> tuple[Array, float
     theta = _screened(some, theta, 0 if seed is None else 1, data.n)
     theta = _i_steps(some, theta, data.n)
     carried = _affordable(data)
-    if carried > 1 and len(rows) < len(data.Z):
+    if carried > 1:
         theta = _i_steps(data, theta[:carried], data.n)
     ends = [_descend(data, start) for start in theta[: min(carried, _FINALISTS)]]
     return min(ends, key=lambda end: end[1])
