@@ -1,9 +1,11 @@
 """Streams: batches seen once, bad ones among them."""
 
+import time
+
 import numpy as np
 import pytest
 
-from kmpe import KMPE, ELMClassifier, ELMRegressor, Squared
+from kmpe import KMPE, Correntropy, ELMClassifier, ELMRegressor, Squared
 from kmpe.datasets import make_sinc
 
 
@@ -89,6 +91,44 @@ def test_single_rows_are_batches():
         model.partial_fit(X[i : i + 1], y[i : i + 1])
     whole = ELMRegressor(n_hidden=3, alpha=1e-2, random_state=0).fit(X, y)
     assert error(model) < 1.3 * error(whole)
+
+
+def test_single_rows_cost_little_more_than_batches():
+    X, y = next(batches(1, rows=150))
+
+    def seconds(size):
+        model = ELMRegressor(n_hidden=60, random_state=0)
+        begin = time.process_time()
+        for i in range(0, len(X), size):
+            model.partial_fit(X[i : i + size], y[i : i + size])
+        return time.process_time() - begin
+
+    seconds(150)  # what is computed once
+    # They are fitted at 60 sizes, batches of 10 at 15.
+    assert seconds(1) < 15 * seconds(10)
+
+
+@pytest.mark.parametrize("begun", [1, 2, 30])
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 3)])
+def test_another_number_of_targets_is_refused_and_leaves_the_stream(begun, before, after):
+    X, y = next(batches(1))
+    model = ELMRegressor(n_hidden=5, random_state=0)
+    for _ in range(begun):
+        model.partial_fit(X, np.stack([y] * before, axis=1))
+    predicted = model.predict(X)
+    with pytest.raises(ValueError, match=f"targets changes from {before} to {after}"):
+        model.partial_fit(X, np.stack([y] * after, axis=1))
+    np.testing.assert_array_equal(model.predict(X), predicted)
+
+
+@pytest.mark.parametrize("loss", ["adaptive", Correntropy(1.0), KMPE(p=4, sigma=2.0)])
+@pytest.mark.parametrize("begun", [1, 3, 25])
+def test_targets_of_1e100_in_a_later_batch_do_not_end_a_stream(begun, loss):
+    X, y = next(batches(1, rows=40))
+    model = ELMRegressor(loss, n_hidden=5, random_state=0)
+    for scale in [1.0] * begun + [1e100, 1.0]:
+        model.partial_fit(X, scale * y)
+    assert np.isfinite(model.coef_).all()
 
 
 def test_fit_ends_a_stream():

@@ -8,7 +8,8 @@ widen σ for the next one; should the world itself have changed, half of these b
 the weights come back.
 
 A first batch may be the bad one. So the first few are kept, and fitted together each time,
-until there are enough of them.
+until there are enough of them. Batches of a few rows are kept together: what is compared are groups
+of rows, whose number does not grow with that of the batches.
 """
 
 import math
@@ -41,14 +42,13 @@ _OPENING_ROWS = 20
 _OPENING_BYTES = 256 << 20
 # They are fitted again when they have grown by this much: batches may be single rows.
 _GROWN = 1.05
-# Weights and coefficients of a batch settle together; each round has the accuracy of one
-# reweighted step.
 # A batch is trusted whose residuals spread up to this much wider than those of the others, or whose
 # features reach so much further; the second number allows for the chance in a batch of n rows,
 # over √n.
 _TRUSTED = (1.5, 5.0)
-# Features of two batches are compared on so many rows, in the metric of one of them with this
-# share of its mean variance in every direction: few rows know few directions.
+# Features of two batches are compared on so many rows, which smaller batches add up to, in the
+# metric of one of them with this share of its mean variance in every direction: few rows know few
+# directions.
 _COMPARED_ROWS = 50
 _BLUR = 1e-3
 
@@ -58,6 +58,17 @@ class Past(NamedTuple):
 
     gram: Array
     moment: Array
+
+
+class _Group(NamedTuple):
+    """Rows of some of the first batches, and the number of the batch that each came with."""
+
+    rows: Rows
+    born: Array
+
+    def with_batch(self, batch: Rows, number: int) -> "_Group":
+        rows = _joined((self.rows, batch), np.ones(2))
+        return _Group(rows, np.append(self.born, np.full(len(batch), number)))
 
 
 @dataclass(frozen=True)
@@ -82,8 +93,10 @@ class Stream:
         How far out the features of each of the last batches lay.
     opening : tuple
         The first few batches, until they are joined.
+    n_batches : int
+        The number of batches that came.
     n_fitted : int
-        The number of their rows when they were last fitted.
+        The number of rows of the first few when they were last fitted.
     """
 
     loss: Loss
@@ -93,12 +106,13 @@ class Stream:
     past: Past | None = None
     scales: tuple[float, ...] = ()
     reaches: tuple[float, ...] = ()
-    opening: tuple[Rows, ...] = ()
+    opening: tuple[_Group, ...] = ()
+    n_batches: int = 0
     n_fitted: int = 0
 
     @property
     def _n_opening(self) -> int:
-        return sum(map(len, self.opening))
+        return sum(len(group.rows) for group in self.opening)
 
     def resolved(self) -> Loss:
         """Return the loss with σ as it stands now."""
@@ -111,12 +125,23 @@ class Stream:
 
         ``fit`` is asked for the robust fit of the first few batches.
         """
+        _check_outputs(batch, self.theta)
         if self.past is not None:
             return self._weighed(batch, self.past)
-        opening = replace(self, opening=(*self.opening, batch))
+        opening = self._opened(batch)
         if opening._n_opening < _GROWN * self.n_fitted:
             return opening, np.ones(len(batch))
-        return opening._fitted(fit)
+        stream, w = opening._fitted(fit)
+        return stream, w[-len(batch) :]
+
+    def _opened(self, batch: Rows) -> "Stream":
+        """Return the stream with one more batch among the first, in a group with small ones."""
+        number, groups = self.n_batches, self.opening
+        if groups and len(groups[-1].rows) + len(batch) <= _COMPARED_ROWS:
+            groups = (*groups[:-1], groups[-1].with_batch(batch, number))
+        else:
+            groups = (*groups, _Group(batch, np.full(len(batch), number)))
+        return replace(self, opening=groups, n_batches=number + 1)
 
     @property
     def _rule(self) -> Loss:
@@ -129,21 +154,20 @@ class Stream:
 
     def _fitted(self, fit: RidgeFit) -> tuple["Stream", Array]:
         """Fit the first batches together: once to find the bad ones, once without these."""
-        reaches = _reaches(self.opening)
-        usual = np.array(
-            [_trust(b, r, reaches) for b, r in zip(self.opening, reaches, strict=True)]
-        )
+        groups = tuple(group.rows for group in self.opening)
+        reaches = _reaches(groups)
+        usual = np.array([_trust(g, r, reaches) for g, r in zip(groups, reaches, strict=True)])
+        ages = self.n_batches - 1 - np.concatenate([group.born for group in self.opening])
         trusts = usual
         for _ in range(2):
-            ages = np.arange(len(trusts))[::-1]
-            rows = _joined(self.opening, trusts * self.forgetting**ages)
+            rows = _joined(groups, trusts)
+            rows = replace(rows, a=rows.a * self.forgetting**ages)
             problem = Ridge.of(rows, self.alpha)
             fitted = fit(problem)
             theta = problem.coefficients(fitted.theta)
-            scales = tuple(self._scale(batch, theta) for batch in self.opening)
+            scales = tuple(self._scale(group, theta) for group in groups)
             trusts = usual * [
-                _trust(batch, scale, scales)
-                for batch, scale in zip(self.opening, scales, strict=True)
+                _trust(g, size, scales) for g, size in zip(groups, scales, strict=True)
             ]
             if trusts.min() > 0.5:
                 break
@@ -153,7 +177,7 @@ class Stream:
         if complete or 8 * n * L > _OPENING_BYTES:
             past = _expanded(rows, fitted.loss, theta, 1.0)[0]
             stream = replace(stream, past=past, opening=())
-        last = Ridge(self.opening[-1], np.zeros(L)).squared_residuals(theta)
+        last = Ridge(groups[-1], np.zeros(L)).squared_residuals(theta)
         return stream, trusts[-1] * fitted.criterion.weight(last)
 
     def _weighed(self, batch: Rows, past: Past, rounds: int = 3) -> tuple["Stream", Array]:
@@ -194,7 +218,16 @@ def _trust(batch: Rows, size: float, sizes: tuple[float, ...]) -> float:
     """Return the weight of a batch as a whole, from its own scale or reach and the others'."""
     most, chance = _TRUSTED
     allowed = (most + chance / math.sqrt(len(batch))) * float(np.median(sizes))
-    return min(1.0, (allowed / size) ** 4) if size > 0 else 1.0
+    return min(1.0, allowed / size) ** 4 if size > 0 else 1.0
+
+
+def _check_outputs(batch: Rows, theta: Array) -> None:
+    """Refuse a batch of another number of targets than those before it."""
+    if theta.size and batch.n_targets != theta.shape[1]:
+        raise ValueError(
+            f"the number of targets changes from {theta.shape[1]} to {batch.n_targets} "
+            "within a stream: call fit, or a new machine, to begin another"
+        )
 
 
 def _reach(batch: Rows, gram: Array) -> float:
