@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kmpe import KMPE, MPE, Correntropy, ELMClassifier, ELMRegressor, Huber, Squared
 from kmpe.datasets import make_sinc
+from kmpe.estimators.inputs import RobustnessWarning
 from kmpe.rows.hidden_layer import ACTIVATIONS
 
 BOTH = pytest.mark.parametrize("machine", [ELMRegressor, ELMClassifier])
@@ -320,6 +321,14 @@ def test_grid_search_reaches_into_the_loss():
     assert len(set(scores.round(6))) == 4  # each setting was really used
 
 
+@BOTH
+def test_a_parameter_of_the_loss_needs_a_loss(machine):
+    X, y = iris()
+    with pytest.raises(ValueError, match=r"'loss__p' is a parameter of a loss, and loss='adapt"):
+        GridSearchCV(machine(), {"loss__p": [1, 2]}).fit(X, y)
+    assert machine().set_params(loss=KMPE(), loss__p=3).loss == KMPE(3)
+
+
 def test_probabilities_lie_on_the_simplex_and_agree_with_the_class():
     X, y = iris()
     for rows in (slice(None), y < 2):
@@ -432,3 +441,43 @@ def test_poor_data_give_a_finite_model(loss, init, rows):
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.predict(rows[0])).all()
     assert np.isfinite(model.weights_).all()
+
+
+def far_out(z):
+    return np.maximum(z - 1e9, 0)
+
+
+@pytest.mark.parametrize("alpha", ["auto", 0.0, 1e-3])
+@pytest.mark.parametrize("n_hidden", [20, "auto"])
+@pytest.mark.parametrize("loss", ["adaptive", Correntropy(), KMPE(1.0, 1.0), Squared()], ids=repr)
+@pytest.mark.parametrize("machine", [ELMRegressor, ELMClassifier])
+def test_hidden_nodes_that_are_all_dead_are_said(machine, loss, n_hidden, alpha):
+    X, y = iris()
+    model = machine(loss, activation=far_out, n_hidden=n_hidden, alpha=alpha, random_state=0)
+    with pytest.warns(RobustnessWarning, match="Every hidden node is 0 on every row"):
+        model.fit(X, y)
+    assert not model.coef_.any()
+
+
+@pytest.mark.parametrize("alpha", ["auto", 0.0, 1e-3])
+@pytest.mark.parametrize("loss", ["adaptive", Correntropy(), KMPE(1.0), Squared()], ids=repr)
+@pytest.mark.parametrize("scale", [1e2, 1e3])
+def test_rbf_nodes_far_from_the_rows_give_a_finite_model(scale, loss, alpha):
+    X, y = sinc()
+    model = ELMRegressor(loss, activation="rbf", alpha=alpha, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RobustnessWarning)
+        model.fit(scale * (X + 1), y)
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.predict(scale * (X + 1))).all()
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-45, 1e72, 1e149])
+@pytest.mark.parametrize("loss", ["adaptive", Correntropy()], ids=repr)
+def test_single_precision_inputs_keep_targets_of_any_size(loss, scale):
+    X, y = sinc()
+    X = X.astype(np.float32)
+    one = ELMRegressor(loss, random_state=0).fit(X, y).predict(X)
+    other = ELMRegressor(loss, random_state=0).fit(X, scale * y).predict(X)
+    np.testing.assert_allclose(other / scale, one, rtol=1e-3, atol=1e-3)

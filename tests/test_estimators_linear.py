@@ -328,6 +328,32 @@ def test_bad_data_and_levels_are_named_with_advice():
         model.predict(X, return_interval=95)
 
 
+def test_a_parameter_of_the_loss_needs_a_loss():
+    with pytest.raises(ValueError, match=r"'loss__p' is a parameter of a loss, and loss='adapt"):
+        RobustLinearRegression().set_params(loss__p=1)
+    assert RobustLinearRegression(KMPE()).set_params(loss__p=3).loss == KMPE(3)
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e-12, 1e12, 1e100])
+def test_weights_many_decades_apart_are_those_of_the_large_ones(unit):
+    X, y, _ = draw(60)
+    few = np.arange(60) % 2 == 0
+    mixed = RobustLinearRegression().fit(X, y, np.where(few, unit, unit * 1e-24))
+    alone = RobustLinearRegression().fit(X[few], y[few])
+    np.testing.assert_allclose(coefficients(mixed), coefficients(alone), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-72, 1e72, 1e100, 1e149])
+def test_targets_of_any_size_have_the_same_fit(scale):
+    X, y, _ = draw(100, noise="t3")
+    y = y / np.abs(y).max()
+    one, other = (RobustLinearRegression().fit(X, unit * y) for unit in (1.0, scale))
+    np.testing.assert_allclose(coefficients(other) / scale, coefficients(one), rtol=1e-6)
+    np.testing.assert_allclose(
+        np.sqrt(np.diag(other.coef_cov_)) / scale, np.sqrt(np.diag(one.coef_cov_)), rtol=1e-4
+    )
+
+
 def test_too_few_steps_are_said():
     X, y, _ = draw(noise="t3")
     with pytest.warns(ConvergenceWarning, match="Stopped at max_iter=1"):

@@ -284,6 +284,10 @@ def test_data_are_refused_with_advice():
         RobustPCA().fit(X[:1])
     with pytest.raises(ValueError, match="rescale X"):
         RobustPCA().fit(X * 1e200)
+    with pytest.raises(ValueError, match=r"X, times the root of sample_weight, .* rescale X"):
+        RobustPCA().fit(X * 1e122, sample_weight=np.full(30, 1e100))
+    with pytest.raises(ValueError, match="'loss__p' is a parameter of a loss, and loss=None"):
+        RobustPCA().set_params(loss__p=1)
     with pytest.raises(ValueError, match="at least one"):
         RobustPCA().fit(X, sample_weight=np.zeros(30))
 

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmpe.rows.checks import LARGEST, check_range, check_some_weight, weight_unit
+from kmpe.rows.checks import (
+    LARGEST,
+    check_range,
+    check_some_size,
+    check_weight_range,
+    repeats,
+    weight_unit,
+)
 
 
 @given(
@@ -29,8 +36,33 @@ def test_of_other_weights_the_mean_is_the_unit():
 
 def test_weights_must_not_all_be_zero():
     with pytest.raises(ValueError, match="every sample_weight is zero"):
-        check_some_weight(np.zeros(3))
-    np.testing.assert_array_equal(check_some_weight(np.array([0.0, 1.0])), [0, 1])
+        check_weight_range(np.zeros(3))
+    np.testing.assert_array_equal(check_weight_range(np.array([0.0, 1.0])), [0, 1])
+
+
+@pytest.mark.parametrize("unit", [1e200, 1e-200, 1e308, 5e-324])
+def test_weights_in_a_unit_that_squares_do_not_hold_are_refused(unit):
+    with pytest.raises(ValueError, match=r"sample_weight has values as large as .* divide it"):
+        check_weight_range(np.array([0.0, unit, unit]))
+
+
+def test_weights_of_rounding_size_beside_others_are_zero():
+    a = np.array([1e12, 1e-12, 1.0, 0.0])
+    np.testing.assert_array_equal(check_weight_range(a), [1e12, 0, 1.0, 0.0])
+
+
+def test_weights_too_far_apart_to_be_counts_are_no_repeats():
+    a = np.array([1.0, 3.0 + 1e-3, 1e9])
+    assert repeats(a) is None
+    assert weight_unit(a) == a.mean()
+
+
+@pytest.mark.parametrize("value", [1e-160, -1e-200, 5e-324])
+def test_values_that_all_vanish_when_squared_are_refused(value):
+    with pytest.raises(ValueError, match=r"y has no value above .*: rescale y"):
+        check_some_size(np.array([0.0, value]), "y")
+    check_some_size(np.array([1.0, value]), "y")
+    check_some_size(np.zeros(2), "y")
 
 
 @pytest.mark.parametrize("value", [2 * LARGEST, -2 * LARGEST, np.nan, np.inf])

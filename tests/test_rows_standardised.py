@@ -78,3 +78,15 @@ def test_the_first_rows_are_not_all_rows():
 def test_values_too_large_to_square_are_refused():
     with pytest.raises(ValueError, match="X has values too large to square: rescale X"):
         Standardised.of(Rows.inputs(np.array([[1e200], [-1e200]])), intercept=True)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("is_sparse", [True, False])
+def test_values_too_small_to_square_are_refused(is_sparse, intercept):
+    """Their column would look constant, and have the slope 0."""
+    tiny = np.column_stack([X[:, 0], 1e-160 * X[:, 1]])
+    rows = Rows.inputs(sparse.csr_array(tiny) if is_sparse else tiny)
+    with pytest.raises(ValueError, match="column 1 of X has values too small to square"):
+        Standardised.of(rows, intercept=intercept)
+    zeros = Rows.inputs(np.column_stack([X[:, 0], np.zeros(len(X))]))
+    assert not Standardised.of(zeros, intercept=intercept).varies[1]

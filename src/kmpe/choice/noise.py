@@ -86,7 +86,7 @@ class Noise:
         places = x[0] * np.exp(_STEP * (_SHIFTS[0] + np.arange(count)))
         squares, slopes = [], []
         for criterion in (loss, plain):
-            psi = criterion.psi(places * self.sigma)
+            psi = criterion.psi(places * self.sigma) / self.sigma
             windows = np.lib.stride_tricks.sliding_window_view(psi, len(x))[shifts].T
             squares.append(mass @ windows**2)
             slopes.append(np.maximum(score @ windows, 0.0) ** 2)

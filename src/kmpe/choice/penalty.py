@@ -20,6 +20,7 @@ from kmpe.choice.slope import mean_slope
 from kmpe.losses import Correntropy, Loss, Squared
 from kmpe.losses.scale import mad
 from kmpe.problems.ridge import Ridge
+from kmpe.rows.checks import LARGEST
 from kmpe.rows.sample import draw
 from kmpe.rows.source import Rows
 from kmpe.solvers.minimise import LEAST_ROWS, START_ROWS, has_many_rows, sample_of
@@ -90,13 +91,14 @@ class _Path:
         n = float(self.a.sum())
         C = Q.T @ (self.H.T @ (self.a[:, None] * Z))
         if alpha is None:
-            grid = _PATH * max(values[-1], np.finfo(np.float64).tiny)
+            # Features of which no square is left, such as nodes far from all rows, tell nothing.
+            grid = _PATH * (values[-1] if values[-1] > 1 / LARGEST**2 else 1.0)
             shrunk = values + grid[:, None]
             df = (values / shrunk).sum(axis=1)
-            total = float(np.sum(self.a @ Z**2))
+            total = float(np.sum(self.a @ Z**2)) or 1.0
             fitted = ((values + 2 * grid[:, None]) / shrunk**2) @ np.einsum("ij,ij->i", C, C)
-            # Below this share of the targets the difference is rounding.
-            rss = np.maximum(total - fitted, _ROUNDING * total)
+            # As a share of the targets', below which the difference is rounding.
+            rss = np.maximum(1 - fitted / total, _ROUNDING)
             room = 1 - _PARAMETER * df / n
             spent = df > max(_MOST_SPENT * n, float(df[-1]))
             gcv = np.where(spent, np.inf, rss / np.maximum(room, _ROUNDING) ** 2)

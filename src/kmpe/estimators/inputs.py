@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 
 from kmpe.arrays import Array
 from kmpe.losses import Loss
-from kmpe.rows.checks import check_range, check_some_weight
+from kmpe.rows.checks import check_range, check_some_size, check_some_weight, check_weight_range
 from kmpe.rows.files import Reader
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "is_whole",
     "read",
     "read_with_targets",
+    "set_parameters",
 ]
 
 _PRECISIONS = [np.float64, np.float32]
@@ -100,9 +101,10 @@ def is_read_by_block(X: object) -> bool:
 
 
 def check_targets(y: npt.NDArray[Any]) -> Array:
-    """Return numeric targets as an array of shape (n, q) whose squares do not overflow."""
+    """Return numeric targets as an array of shape (n, q) whose squares are numbers."""
     T = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
     check_range(T, "y", "rescale y")
+    check_some_size(T, "y")
     return T
 
 
@@ -113,7 +115,7 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Any) -> Array:
         return np.broadcast_to(np.float64(1.0), n)
     check_some_weight(np.asarray(sample_weight))
     a = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    return np.asarray(a)
+    return check_weight_range(np.asarray(a))
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -125,6 +127,18 @@ def check_loss(loss: object) -> None:
     """Refuse what is neither a loss nor "adaptive"."""
     if not (isinstance(loss, Loss) or (isinstance(loss, str) and loss == "adaptive")):
         raise ValueError(f'loss={loss!r} must be "adaptive" or a loss such as kmpe.KMPE(p=2)')
+
+
+def set_parameters(self: Any, **params: Any) -> Any:
+    """Set parameters, those of the loss as ``loss__p``, of an estimator that has a loss."""
+    loss = params.get("loss", self.get_params(deep=False)["loss"])
+    of_loss = [name for name in params if name.startswith("loss__")]
+    if of_loss and not isinstance(loss, Loss):
+        raise ValueError(
+            f"{of_loss[0]!r} is a parameter of a loss, and loss={loss!r} is none: give one, as in "
+            f"{type(self).__name__}(loss=kmpe.KMPE())"
+        )
+    return BaseEstimator.set_params(self, **params)
 
 
 def check_whole_number(name: str, value: object, *, auto: bool = False) -> None:

@@ -23,6 +23,7 @@ from kmpe.estimators.inputs import (
     check_whole_number,
     read,
     read_with_targets,
+    set_parameters,
 )
 from kmpe.inference.intervals import around, radius
 from kmpe.inference.regression import Report, dependent_columns, report
@@ -121,6 +122,8 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
     >>> int(model.outliers_[:50].sum())
     50
     """
+
+    set_params = set_parameters
 
     def __init__(
         self,

@@ -13,7 +13,14 @@ from sklearn.utils import check_random_state
 
 from kmpe.arrays import Array
 from kmpe.choice.trimming import SAFE, PCAScale
-from kmpe.estimators.inputs import all_or_nothing, check_number, check_whole_number, is_whole, read
+from kmpe.estimators.inputs import (
+    all_or_nothing,
+    check_number,
+    check_whole_number,
+    is_whole,
+    read,
+    set_parameters,
+)
 from kmpe.estimators.projection import Projection, check_components, check_rows
 from kmpe.losses import Loss, Squared
 from kmpe.losses.scale import cutoff
@@ -110,6 +117,8 @@ class RobustPCA(Projection):
     >>> int(pca.outliers_.sum())
     40
     """
+
+    set_params = set_parameters
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """What every PCA of this package shares once mean and components are known."""
 
+import math
 import numbers
 from typing import Any
 
@@ -162,10 +163,14 @@ def complete(W: Array, m: int) -> Array:
 
 def check_rows(X: Any, sample_weight: npt.ArrayLike | None) -> Points:
     """Return the rows with their weights; refuse squares that overflow, and weights of zero."""
+    a = check_weights(sample_weight, X)
     if isinstance(X, np.ndarray):
-        # ‖x‖² must not overflow either, nor its sum over the rows.
-        check_range(X * np.sqrt(X.shape[1]), "X", "rescale X")
-    return Points(X, check_weights(sample_weight, X))
+        # ‖x‖² must not overflow either, nor its sum over the rows, each as often as it counts.
+        root = math.sqrt(X.shape[1] * max(float(a.max()), 1.0))
+        largest = root * max(float(X.max()), -float(X.min()))
+        weighted = "" if sample_weight is None else ", times the root of sample_weight,"
+        check_range(np.array([largest]), "X" + weighted, "rescale X")
+    return Points(X, a)
 
 
 def check_components(name: str, value: Any, shape: tuple[int, ...], *, share: bool) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from kmpe.arrays import Array
+from kmpe.rows.checks import LARGEST
 
 __all__ = ["Factor"]
 
@@ -30,8 +31,9 @@ class Factor:
         der Sluis 1969). A multiple of the identity is added when Cholesky finds it singular,
         tenfold until it does not: a step gets shorter and stays a descent.
         """
+        # What is left of squares that vanish has no digits.
         size = np.sqrt(np.maximum(np.diagonal(B), 0.0))
-        size = np.where(size > 0, size, 1.0)
+        size = np.where(size > 1 / LARGEST, size, 1.0)
         scaled = B / size / size[:, None]
         # LAPACK itself: around it SciPy would take as long again for a few columns.
         upper, info = lapack.dpotrf(scaled)

@@ -31,6 +31,7 @@ from kmpe.problems.ridge_sums import (
     gram_of,
     squared_norms,
 )
+from kmpe.rows.checks import LARGEST
 from kmpe.rows.source import Rows, is_sparse
 
 __all__ = ["Point", "Ridge"]
@@ -144,6 +145,8 @@ class Ridge:
 
     def penalty(self, theta: Array) -> float:
         """Return ½ Σ αⱼ ‖βⱼ‖²."""
+        if not self.penalised:
+            return 0.0
         return 0.5 * float(self.penalties @ np.einsum("ij,ij->i", theta, theta))
 
     def cost(self, theta: Array, loss: Criterion) -> float:
@@ -219,4 +222,6 @@ class Ridge:
             triangle = np.asarray(np.linalg.qr(stack, mode="r"))
         cutoff = max(len(self.rows), L) * _EPS
         H, T = triangle[:, :L], triangle[:, L:]
+        # Features whose squares vanish tell nothing, here as in a Gram matrix.
+        H = np.where(np.abs(H).max(axis=0, initial=0.0) > 1 / LARGEST, H, 0.0)
         return np.asarray(linalg.lstsq(H, T, cond=cutoff, check_finite=False)[0])

@@ -5,10 +5,20 @@ import numpy.typing as npt
 
 from kmpe.arrays import Array
 
-__all__ = ["LARGEST", "check_range", "check_some_weight", "weight_unit"]
+__all__ = [
+    "LARGEST",
+    "check_range",
+    "check_some_size",
+    "check_some_weight",
+    "check_weight_range",
+    "repeats",
+    "weight_unit",
+]
 
-#: Squares of larger numbers, summed over the rows, overflow.
+#: Squares of larger numbers, summed over the rows, overflow; those of numbers below 1 / LARGEST
+#: vanish.
 LARGEST = 1e150
+_EPS = float(np.finfo(np.float64).eps)
 # Weights of 2 and 3 are in the ratio 1 to 3/2: twice that are whole numbers.
 _MOST_MULTIPLES = 6
 
@@ -22,11 +32,32 @@ def check_range(values: npt.NDArray[np.floating], what: str, advice: str) -> Non
         )
 
 
+def check_some_size(values: npt.NDArray[np.floating], what: str) -> None:
+    """Refuse values other than zero whose squares all vanish."""
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    if 0 < largest < 1 / LARGEST:
+        raise ValueError(
+            f"{what} has no value above {largest:.3g}, too small to square: rescale {what}"
+        )
+
+
 def check_some_weight(a: Array) -> Array:
     """Return sample weights, of which some must count."""
     if not a.any():
         raise ValueError("every sample_weight is zero: at least one row must count")
     return a
+
+
+def check_weight_range(a: Array) -> Array:
+    """Return sample weights, of which some must count; those of rounding size are 0."""
+    largest = float(check_some_weight(a).max())
+    if not 1 / LARGEST <= largest <= LARGEST:
+        raise ValueError(
+            f"sample_weight has values as large as {largest:.3g}, and sums of squares in that unit "
+            "overflow or vanish: divide it by its mean"
+        )
+    negligible = a < _EPS * largest
+    return np.where(negligible, 0.0, a) if negligible.any() else a
 
 
 def weight_unit(a: Array) -> float:
@@ -36,9 +67,18 @@ def weight_unit(a: Array) -> float:
     the ratio of small whole numbers are repeats; of others the mean is the unit.
     """
     positive = a[a > 0]
-    ratio = positive / positive.min()
+    counts = repeats(positive)
+    return float(positive.mean() if counts is None else positive[0] / counts[0])
+
+
+def repeats(a: Array) -> Array | None:
+    """Return how often each row counts, if positive weights are in the ratio of whole numbers."""
+    ratio = a / a.min()
+    # Beyond it every number is whole to nine digits.
+    if ratio.max() > 1e8:
+        return None
     for multiple in range(1, _MOST_MULTIPLES + 1):
         whole = np.rint(multiple * ratio)
         if np.allclose(multiple * ratio, whole, rtol=1e-9, atol=0):
-            return float(positive.min()) / multiple
-    return float(positive.mean())
+            return np.asarray(whole)
+    return None

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from kmpe.arrays import ROUNDING, Array, Mask
+from kmpe.rows.checks import LARGEST
 from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 
 __all__ = ["Standardised"]
@@ -37,6 +38,7 @@ class Standardised:
             linear, square = (total / rows.n for total in rows.total(_Moments(about)))
         if not np.isfinite(square).all():
             raise ValueError("X has values too large to square: rescale X")
+        _check_size(rows, about, square)
         if is_sparse(rows.X) or not intercept:
             mean, size = about, np.sqrt(square)
         else:
@@ -76,16 +78,33 @@ class Standardised:
         return np.append(alpha / self.size**2, [0.0] * self.intercept)
 
 
+def _check_size(rows: Rows, about: Array, square: Array) -> None:
+    """Refuse columns that look constant because their deviations vanish when they are squared."""
+    doubtful = square < 1 / LARGEST**2
+    if not doubtful.any():
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        enlarged = rows.total(_Moments(about, LARGEST))[1] / rows.n
+        tiny = doubtful & (np.sqrt(enlarged) > ROUNDING * LARGEST * np.abs(about))
+    if tiny.any():
+        raise ValueError(
+            f"column {int(np.argmax(tiny))} of X has values too small to square: rescale it"
+        )
+
+
 @dataclass(frozen=True)
 class _Moments:
-    """Weighted sums, and sums of squares, of the inputs about a point."""
+    """Weighted sums, and sums of squares, of the inputs about a point, enlarged by a factor."""
 
     about: Array
+    factor: float = 1.0
 
     def __call__(self, block: Block) -> tuple[Array, Array]:
         if is_sparse(block.H):
-            Y, squares = block.H, block.H.multiply(block.H)
+            Y = block.H if self.factor == 1 else self.factor * block.H
+            squares = Y.multiply(Y)
         else:
             Y = block.H - self.about
+            Y = Y if self.factor == 1 else self.factor * Y
             squares = np.square(Y)
         return np.asarray(block.a @ Y).ravel(), np.asarray(block.a @ squares).ravel()

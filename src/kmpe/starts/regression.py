@@ -117,7 +117,9 @@ def high_breakdown(H: Array, T: Array, a: Array, seed: int = SEED) -> Start:
         Seed of the random subsets.
     """
     rows = _canonical(H, T, a)
-    H, T, a = H[rows], T[rows], a[rows] / a[rows].sum()
+    # In a unit of their own, squares of residuals are far from what underflows.
+    unit = _unit(T[rows])
+    H, T, a = H[rows], T[rows] / unit, a[rows] / a[rows].sum()
     Z, back, first = _whiten(H, T, a)
     data = Data(Z, T, a, count(a))
     n, k = data.n, data.k
@@ -140,7 +142,7 @@ def high_breakdown(H: Array, T: Array, a: Array, seed: int = SEED) -> Start:
         theta = m_estimate(data, theta, scale)
         scale /= 1 - _SHRINKAGE * k / n
     sentence = status.value.format(withstood=min(withstood, data.b), k=k, n=n, exact=share)
-    return Start(back @ theta, scale, status, sentence, share)
+    return Start(back @ theta * unit, scale * unit, status, sentence, share)
 
 
 @dataclass(frozen=True)
@@ -230,6 +232,12 @@ class _Near:
         if len(far):
             near[far] = _exact(block.H[far], block.T[far], self.theta)
         return np.asarray(near, dtype=np.float64)
+
+
+def _unit(T: Array) -> float:
+    """Return the power of two next to the median absolute value of targets other than zero."""
+    sizes = np.abs(T[T != 0])
+    return float(np.exp2(np.rint(np.log2(np.median(sizes))))) if len(sizes) else 1.0
 
 
 def _canonical(H: Array, T: Array, a: Array) -> Index:

@@ -10,6 +10,7 @@ import numpy as np
 from kmpe.arrays import Array, Index
 from kmpe.losses.scale import quantile
 from kmpe.problems.ridge_sums import weighted_gram
+from kmpe.rows.checks import repeats
 from kmpe.rows.threads import team
 
 __all__ = ["count", "cross_products", "quantiles", "sample", "steps"]
@@ -19,12 +20,8 @@ def count(a: Array) -> float:
     """Return the number of rows: of repeated rows when weights are counts, else Kish's (1965)."""
     if a.min() == a.max():
         return float(len(a))
-    ratio = a / a.min()
-    for unit in range(1, 7):
-        counts = np.rint(unit * ratio)
-        if np.allclose(counts, unit * ratio, rtol=1e-9, atol=0.0):
-            return float(counts.sum())
-    return float(a.sum() ** 2 / (a @ a))
+    counts = repeats(a)
+    return float(a.sum() ** 2 / (a @ a) if counts is None else counts.sum())
 
 
 def sample(a: Array, size: int) -> Index:

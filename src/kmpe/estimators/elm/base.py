@@ -16,11 +16,13 @@ from kmpe.arrays import Array
 from kmpe.choice.penalty import WIDTHS, Tuned, Tuning, choose_width
 from kmpe.choice.scale import GivenLoss
 from kmpe.estimators.inputs import (
+    RobustnessWarning,
     check_loss,
     check_number,
     check_weights,
     check_whole_number,
     read,
+    set_parameters,
 )
 from kmpe.inference.intervals import leave_one_out
 from kmpe.inference.outliers import outlier_limit, scaled_residuals
@@ -48,6 +50,12 @@ _STREAM_ALPHA = 1e-3
 _STREAM_HIDDEN = 100
 
 
+_DEAD = (
+    "Every hidden node is 0 on every row, so that 0 is predicted: scale X so that differences of "
+    "order 1 matter, or choose another activation."
+)
+
+
 class ELM(BaseEstimator):  # type: ignore[misc]
     """A random hidden layer, and output weights fitted robustly."""
 
@@ -56,6 +64,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     #: What "adaptive" stands for where it is known beforehand; None where residuals must tell.
     _known_loss: ClassVar[Loss | None] = None
     _stream: Stream | None = None
+    set_params = set_parameters
 
     def __init__(
         self,
@@ -127,6 +136,8 @@ class ELM(BaseEstimator):  # type: ignore[misc]
             R = problem.residuals(fit.theta)
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
+        if T.any() and not fit.theta.any() and not problem.with_penalties(0.0).gram().any():
+            warnings.warn(_DEAD, RobustnessWarning, stacklevel=3)
         tuned: Tuned = walked.chosen.details
         self.hidden_layer_ = layer
         self._keep_coef(problem.coefficients(fit.theta), X.dtype)
@@ -210,6 +221,11 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         return HiddenLayer.draw(X.shape[1], n_hidden, self.activation, rng, X.dtype)
 
     def _keep_coef(self, theta: Array, dtype: npt.DTypeLike) -> None:
+        # Single precision keeps neither 1e40 nor 1e-40.
+        limits, largest = np.finfo(dtype), float(np.abs(theta).max())
+        low, high = float(limits.tiny / limits.eps), float(limits.max * limits.eps)
+        if largest > 0 and not low <= largest <= high:
+            dtype = np.float64
         self.coef_ = np.ascontiguousarray(theta.T.astype(dtype, copy=False))
 
     def _memory_limit(self, X: Any) -> float:
