@@ -2,8 +2,8 @@
 
 With many rows for each feature L-BFGS passes over all rows end what a sample began: the sample
 gives the start and the factor of the Hessian, and each pass divides what is left of the cost by
-about the sample's rows per feature. Otherwise reweighted steps do it. Least squares take one factor
-of all the rows however many there are.
+about the sample's rows per feature. Otherwise reweighted steps do it, and Newton's where these are
+slow. Least squares take one factor of all the rows however many there are.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kmpe.arrays import Array
 from kmpe.losses import Loss, Squared
-from kmpe.losses.floored import Curved, Floored
+from kmpe.losses.floored import Curved, Floored, Newton
 from kmpe.losses.scale import mad
 from kmpe.problems.base import Weighted
 from kmpe.problems.factor import Factor
@@ -52,6 +52,8 @@ _LEAST = 32
 _LARGEST_SHARE = 4
 LEAST_ROWS = 4000
 _SAMPLE_BYTES = 256 << 20
+# Reweighted steps after which Newton's pay: residuals near zero are then known.
+_FEW_STEPS = 20
 
 #: MADs to either side over which the slope of ψ is smoothed.
 SMOOTHING = 0.5
@@ -101,7 +103,7 @@ def minimise(
         fit = _fit_least_squares(problem, loss, max_iter, tol)
     elif has_many_rows(problem):
         fit = _fit_by_passes(problem, sample, loss, theta, max_iter, tol)
-    return reweight(problem, loss, theta, max_iter=max_iter, tol=tol) if fit is None else fit
+    return _fit_by_steps(problem, loss, theta, max_iter, tol) if fit is None else fit
 
 
 def solve(chosen: Chosen[Ridge, Array], *, max_iter: int, tol: float) -> Fit[Array]:
@@ -161,6 +163,17 @@ def _bent(sample: Ridge, theta: Array, criterion: Floored) -> Weighted[Array]:
     return sample.weighted(theta, Curved(criterion, sample.dim, width))
 
 
+def _fit_by_steps(
+    problem: Ridge, loss: Loss, theta: Array, max_iter: int, tol: float
+) -> Fit[Array]:
+    """Take reweighted steps, and Newton's where these are slow."""
+    few = min(_FEW_STEPS, max_iter)
+    fit = reweight(problem, loss, theta, max_iter=few, tol=tol)
+    if fit.status is not Status.MAX_ITER or few == max_iter:
+        return replace(fit, max_iter=max_iter)
+    return _finish_slowly(problem, fit.criterion, fit.theta, fit.history, max_iter, tol)
+
+
 def _finish(
     problem: Ridge,
     sample: Ridge,
@@ -204,7 +217,9 @@ def _finish_slowly(
     max_iter: int,
     tol: float,
 ) -> Fit[Array]:
-    """End with reweighted steps on all rows: slow, but they need no luck."""
+    """End with steps on all rows, each with a factor of its own: slow, but they need no luck."""
     left = max(max_iter + 1 - len(costs), 0)
+    if not criterion.loss.singular:  # whose curvature is infinite next to where it is negative
+        criterion = Newton(criterion.loss, criterion.floor, problem.dim)
     rest = reweight(problem, criterion, theta, max_iter=left, tol=tol)
     return replace(rest, history=costs + rest.history[1:], max_iter=max_iter)
