@@ -184,7 +184,10 @@ def _finish(
     max_iter: int,
     tol: float,
 ) -> Fit[Array]:
-    """Descend on all rows; with a larger sample, and at last all rows, where that is slow."""
+    """Descend on all rows; with a larger sample, and at last all rows, where that is slow.
+
+    Far from the end curvatures mislead, and the weights that bound them take their place.
+    """
 
     def evaluate(theta: Array) -> Point:
         return problem.point(theta, criterion)
@@ -198,7 +201,7 @@ def _finish(
         # A few rows of large weight may be all that is drawn, however many are asked for.
         rows = larger if len(larger) > len(rows) else problem.rows
         sample = problem.on(rows)
-        factor = sample.factor(_bent(sample, theta, criterion))
+        factor = sample.factor(sample.weighted(theta, criterion))
         left = max_iter + 1 - len(costs)
         descent = descend(evaluate, descent.point, factor, max_iter=left, tol=tol)
         costs += descent.history[1:]
