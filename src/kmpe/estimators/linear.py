@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from kmpe.arrays import Array
 from kmpe.choice.adaptive import AdaptiveLoss, Looked
 from kmpe.choice.scale import GivenLoss
+from kmpe.estimators.coefficients import Coefficients
 from kmpe.estimators.inputs import (
     RobustnessWarning,
     all_or_nothing,
@@ -25,9 +26,8 @@ from kmpe.estimators.inputs import (
     read_with_targets,
     set_parameters,
 )
-from kmpe.inference.intervals import around, radius
+from kmpe.inference.intervals import around, mean_radius, radius
 from kmpe.inference.regression import Report, dependent_columns, report
-from kmpe.inference.summary import confidence, summary, terms_of
 from kmpe.losses import Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.checks import check_range, weight_unit
@@ -43,7 +43,7 @@ from kmpe.starts.linear import LinearStart
 __all__ = ["RobustLinearRegression"]
 
 
-class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Linear regression that suits its loss to the noise, with inference.
 
     Coefficients minimise ½ Σ ρ(‖yᵢ - xᵢβ - b‖²) + ½ α ‖β‖². With ``loss="adaptive"`` ρ is minus
@@ -103,8 +103,13 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
     robust_r2_ : float
         R² over the rows that are not outliers.
     loo_residuals_ : array of shape (n, q)
-        Residual of each row from the fit without it, by the row's leverage, which with more than
-        64 coefficients is an estimate.
+        Residual of each row from the fit without it, by the row's leverage.
+    leverages_ : array of shape (n,)
+        How much of its own prediction a row decides: the diagonal of the hat matrix, that of
+        one repeat of a row that counts for several. With more than 64 coefficients an estimate.
+    cook_distances_ : array of shape (n,)
+        Cook's distance: how far the coefficients move without the row, in their covariance, over
+        their number. 1 / n is usual.
     n_iter_, history_, status_
         Number of steps, cost at the start and after each step, why it stopped.
     n_features_in_, feature_names_in_
@@ -192,7 +197,9 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         if cautions:
             warnings.warn(" ".join(cautions), RobustnessWarning, stacklevel=3)
 
-    def predict(self, X: Any, return_interval: float | None = None) -> Any:
+    def predict(
+        self, X: Any, return_interval: float | None = None, interval: str = "prediction"
+    ) -> Any:
         """Return the predicted targets.
 
         Parameters
@@ -200,8 +207,10 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         X : array, data frame or sparse matrix of shape (n, d)
             Inputs.
         return_interval : float, optional
-            Coverage, such as 0.9, of the intervals to return as well. They hold for new rows
-            that are not gross outliers, those beyond 5 ``scale_``.
+            Coverage, such as 0.9, of the intervals to return as well.
+        interval : {"prediction", "confidence"}, default="prediction"
+            Whether intervals hold the target of a new row, unless it is a gross outlier, beyond 5
+            ``scale_``, or what the model predicts for it if there were rows without end.
 
         Returns
         -------
@@ -211,57 +220,18 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         X = read(self, X, reset=False, accept_sparse="csr")
         predicted = self._predicted(X)
+        if interval not in ("prediction", "confidence"):
+            raise ValueError(f'interval={interval!r} must be "prediction" or "confidence"')
         if return_interval is None:
             return predicted
-        half = radius(
-            self.loo_residuals_, self._sample_weight, self.outlier_scores_, return_interval
-        )
+        if interval == "confidence":
+            H = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+            H = np.column_stack([H, np.ones(len(H))]) if self.fit_intercept else H
+            half = mean_radius(H, self._seen_cov, self._unseen, self.df_, return_interval)
+        else:
+            scores, a = self.outlier_scores_, self._sample_weight
+            half = radius(self.loo_residuals_, a, scores, return_interval)
         return around(predicted, half)
-
-    def confidence_intervals(self, level: float = 0.95) -> Array:
-        """Return lower and upper ends of the coefficients' confidence intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Coverage.
-
-        Returns
-        -------
-        array of shape (k, 2) or (q, k, 2)
-            In the order of ``coef_cov_``: slopes and, last, the intercept.
-        """
-        check_is_fitted(self)
-        if not 0 < level < 1:
-            raise ValueError(f"level={level!r} must lie between 0 and 1, such as 0.95")
-        estimates = self._estimates()
-        covariances = self.coef_cov_.reshape(-1, *self.coef_cov_.shape[-2:])
-        pairs = zip(estimates.reshape(len(covariances), -1), covariances, strict=True)
-        limits = np.array([confidence(e, cov, self.df_, level) for e, cov in pairs])
-        return limits[0] if estimates.ndim == 1 else limits
-
-    def summary(self, level: float = 0.95) -> str:
-        """Return a table of the coefficients with standard errors and confidence intervals.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Coverage of the intervals.
-        """
-        shape = (-1, len(self._names()))
-        facts = [
-            ("loss", str(self.loss_)),
-            *([("noise", str(self.noise_))] if self.noise_ is not None else []),
-            ("scale", f"{self.scale_:.4g}"),
-            ("robust R²", f"{self.robust_r2_:.4f}"),
-            ("outliers", f"{np.count_nonzero(self.outliers_)} of {len(self.outliers_)} rows"),
-            ("intervals", f"{level:.0%}"),
-        ]
-        errors = np.sqrt(np.diagonal(self.coef_cov_, axis1=-2, axis2=-1))
-        limits = self.confidence_intervals(level).reshape(*errors.reshape(shape).shape, 2)
-        estimates = self._estimates().reshape(shape)
-        terms = terms_of(self._names(), estimates, errors.reshape(shape), limits)
-        return summary(terms, self.df_, facts)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -269,16 +239,14 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         tags.target_tags.multi_output = True
         return tags
 
-    def _estimates(self) -> Array:
-        if not self.fit_intercept:
-            return np.asarray(self.coef_)
-        return np.concatenate([self.coef_, np.asarray(self.intercept_)[..., None]], axis=-1)
-
-    def _names(self) -> list[str]:
-        """Return the names of the coefficients, in the order of ``coef_cov_``."""
-        default = [f"x{i}" for i in range(self.n_features_in_)]
-        names = [str(name) for name in getattr(self, "feature_names_in_", default)]
-        return names + ["intercept"] * bool(self.fit_intercept)
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("loss", str(self.loss_)),
+            *([("noise", str(self.noise_))] if self.noise_ is not None else []),
+            ("scale", f"{self.scale_:.4g}"),
+            ("robust R²", f"{self.robust_r2_:.4f}"),
+            ("outliers", f"{np.count_nonzero(self.outliers_)} of {len(self.outliers_)} rows"),
+        ]
 
     def _predicted(self, X: Any) -> Array:
         coef = np.atleast_2d(self.coef_).T
@@ -290,7 +258,9 @@ class RobustLinearRegression(RegressorMixin, BaseEstimator):  # type: ignore[mis
         self.weights_, self.trust_ = found.weights, found.trust
         self.outlier_scores_, self.outliers_ = found.scores, found.outliers
         self.scale_, self.df_, self.robust_r2_ = found.scale, found.df, found.r2
-        self.loo_residuals_ = found.loo
+        self.loo_residuals_, self.leverages_ = found.loo, found.leverages
+        self.cook_distances_ = found.cook
+        self._seen_cov, self._unseen = found.seen_cov, found.unseen
         self.coef_: Array = found.coef[0] if single else found.coef
         self.coef_cov_: Array = found.cov[0] if single else found.cov
         self.intercept_ = float(found.intercept[0]) if single else found.intercept

@@ -7,11 +7,21 @@ gives the residuals of the others in closed form. `cross_validated` is CV+ (Barb
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from kmpe.arrays import Array
 from kmpe.losses.scale import FAR_OUT, quantile
 
-__all__ = ["GROSS", "around", "check_coverage", "cross_validated", "leave_one_out", "radius"]
+__all__ = [
+    "GROSS",
+    "around",
+    "check_coverage",
+    "cook_distances",
+    "cross_validated",
+    "leave_one_out",
+    "mean_radius",
+    "radius",
+]
 
 #: Scaled residuals beyond this are no part of the noise to be predicted.
 GROSS = FAR_OUT
@@ -21,6 +31,20 @@ def leave_one_out(R: Array, leverage: Array | float) -> Array:
     """Return residuals of each row from the fit without it, R / (1 - h)."""
     h = np.clip(np.broadcast_to(leverage, len(R)), 0.0, 0.99)
     return np.asarray(R / (1 - h)[:, None])
+
+
+def cook_distances(psi2: Array, a: Array, leverage: Array, n_parameters: int) -> Array:
+    """Return how far the fit moves without each row: Cook's (1977) distance of an M-estimator.
+
+    Without row i the coefficients move by (HᵀH)⁻¹ hᵢ ψᵢ / (1 - hᵢ) over the mean of ψ'; in their
+    covariance E[ψ²] (HᵀH)⁻¹ over its square, and over their number k, that is
+    hᵢ ψᵢ² / ((1 - hᵢ)² k E[ψ²]). For least squares it is Cook's own, but for n in place of n - k.
+    """
+    mean = float(a @ psi2) / float(a.sum())
+    if mean == 0:
+        return np.zeros(len(psi2))
+    h = np.clip(leverage, 0.0, 0.99)
+    return np.asarray(h / (1 - h) ** 2 * psi2 / (n_parameters * mean))
 
 
 def radius(R: Array, a: Array, scores: Array, coverage: float) -> Array:
@@ -37,6 +61,34 @@ def radius(R: Array, a: Array, scores: Array, coverage: float) -> Array:
         return np.full(R.shape[1], np.inf)
     level = rank / n
     return np.array([quantile(np.abs(R[kept, j]), level, a[kept]) for j in range(R.shape[1])])
+
+
+def mean_radius(H: Array, covs: Array, unseen: Array, df: float, coverage: float) -> Array:
+    """Return the half width of the confidence interval of each row's mean, shape (n, q).
+
+    Infinite for a row that has a part in a direction of which the fit has seen nothing.
+
+    Parameters
+    ----------
+    H : array of shape (n, k)
+        Inputs, in the order of the coefficients.
+    covs : array of shape (q, k, k)
+        Covariances of the coefficients of each target; those of unseen directions are of no
+        consequence.
+    unseen : array of shape (k, u)
+        Vectors by which coefficients may move without any row of the fit seeing it.
+    df : float
+        Degrees of freedom.
+    coverage : float
+        Between 0 and 1.
+    """
+    check_coverage(coverage)
+    variances = np.einsum("ij,qjk,ik->iq", H, covs, H)
+    size = np.abs(H) @ np.abs(unseen)
+    blind = np.any(np.abs(H @ unseen) > 1e-8 * np.where(size > 0, size, 1.0), axis=1)
+    half = stdtrit(max(df, 1.0), 0.5 + coverage / 2) * np.sqrt(np.maximum(variances, 0.0))
+    half[blind | ~np.isfinite(variances).all(axis=1)] = np.inf
+    return np.asarray(half)
 
 
 def check_coverage(coverage: float) -> None:
@@ -97,6 +149,9 @@ def _upper(P: Array, tables: list[tuple[Array, Array]], rank: float) -> Array:
 
 
 def around(predicted: Array, half: Array) -> tuple[Array, Array, Array]:
-    """Return predictions with the lower and upper ends of their intervals."""
-    width = half if predicted.ndim == 2 else half[0]
+    """Return predictions with the lower and upper ends of their intervals.
+
+    Half widths are those of each target, or of each row and target.
+    """
+    width = half if predicted.ndim == 2 else half[..., 0]
     return predicted, predicted - width, predicted + width

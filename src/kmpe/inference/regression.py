@@ -7,7 +7,7 @@ from scipy import linalg
 
 from kmpe.arrays import ROUNDING, Array, Mask
 from kmpe.inference.covariance import sandwich
-from kmpe.inference.intervals import leave_one_out
+from kmpe.inference.intervals import cook_distances, leave_one_out
 from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2
 from kmpe.problems.leverage import whitening
 from kmpe.problems.ridge import Ridge
@@ -31,6 +31,9 @@ class Report:
         Coefficients.
     cov : array of shape (q, k, k)
         Their covariance; NaN for a coefficient that the rows do not determine.
+    seen_cov : array of shape (q, k, k)
+        The same without NaN, for predictions: what coefficients have in common with ``unseen``
+        has no variance.
     unseen : array of shape (k, u)
         Vectors by which coefficients may move without any row seeing it.
     weights, trust, scores : array of shape (n,)
@@ -41,11 +44,14 @@ class Report:
         Scale of the residuals, degrees of freedom, robust R².
     loo : array of shape (n, q)
         Leave-one-out residuals; infinite where nothing can tell an error.
+    leverages, cook : array of shape (n,)
+        Leverages, and Cook's distances.
     """
 
     coef: Array
     intercept: Array
     cov: Array
+    seen_cov: Array
     unseen: Array
     weights: Array
     trust: Array
@@ -55,6 +61,8 @@ class Report:
     df: float
     r2: float
     loo: Array
+    leverages: Array
+    cook: Array
 
 
 def report(
@@ -106,13 +114,17 @@ def report(
     # With as many coefficients as rows, and where most rows are fitted exactly and others are not,
     # nothing is left that could tell an error.
     blind = df < 1 or (scale == 0 and bool(scores.any()))
+    seen_cov = np.full_like(cov, np.inf) if blind else cov.copy()
     open_ |= blind
     cov[:, open_], cov[:, :, open_] = np.nan, np.nan
+    # A column that does not vary is seen at its one value: the intercept has its part.
+    unseen[d:] -= (standard.mean * ~standard.varies) @ unseen[:d]
     theta = back @ fit.theta
     return Report(
         coef=np.ascontiguousarray(theta[:d].T),
         intercept=theta[d] if standard.intercept else np.zeros(problem.dim),
         cov=cov,
+        seen_cov=seen_cov,
         unseen=unseen,
         weights=weights,
         trust=_trust(weights, s),
@@ -122,6 +134,8 @@ def report(
         df=max(df, 0.0),
         r2=robust_r2(problem.rows.T, R, a * ~outliers),
         loo=np.full_like(R, np.inf) if blind else leave_one_out(R, leverages),
+        leverages=leverages,
+        cook=cook_distances(weights**2 * s, a, leverages, k),
     )
 
 
