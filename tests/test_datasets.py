@@ -1,6 +1,8 @@
 """Data sets are found where they may be, and refused when they are not what they should be."""
 
+import gzip
 import io
+import tracemalloc
 import urllib.error
 import urllib.request
 import zipfile
@@ -14,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.datasets
+from scipy.io import savemat
 
 from kmpe.datasets import DatasetError, DatasetNotFoundError, load, lookup
 from kmpe.datasets.catalogue import catalogue
@@ -298,8 +301,6 @@ def test_openml_gives_housing_as_a_frame(
 def test_the_faces_may_come_as_a_matlab_file(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from scipy.io import savemat
-
     columns = fake_images(monkeypatch, "yale")
     by_column = columns["images"].transpose(0, 2, 1).reshape(10, -1)
     savemat(tmp_path / "Yale_64x64.mat", {"fea": by_column, "gnd": columns["labels"][:, None] + 1})
@@ -308,21 +309,147 @@ def test_the_faces_may_come_as_a_matlab_file(
     assert data.y.tolist() == list(range(10))
 
 
-def test_damaged_images_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_images_other_than_the_known_ones_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     columns = fake_images(monkeypatch, "yale")
     path = tmp_path / "yale_64x64.npz"
     np.savez_compressed(path, **columns)
-    with pytest.raises(DatasetError, match="SHA-256"):
+    with pytest.raises(DatasetError, match=r"SHA-256 .*: get a fresh copy of yale_64x64\.npz"):
         load("yale", data_dir=tmp_path)
-    path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(DatasetError, match="is damaged"):
+    path.write_bytes(b"")
+    with pytest.raises(DatasetError, match=r"is empty: get a fresh copy of yale_64x64\.npz"):
         load("yale", data_dir=tmp_path)
-    np.savez_compressed(path, images=columns["images"])
-    with pytest.raises(DatasetError, match="has no array 'labels'"):
+
+
+def test_a_file_is_compared_with_its_checksum_before_it_is_expanded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np, "load", None)
+    path = tmp_path / "yale_64x64.npz"
+    zeros = np.lib.format.header_data_from_array_1_0(np.zeros((10, 64, 64)))
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("images.npy", "w") as member,
+    ):
+        np.lib.format.write_array_header_1_0(member, zeros)
+        for _ in range(300):  # 300 MB of zeros are 300 kB
+            member.write(bytes(2**20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(DatasetError, match="SHA-256"):
+            load("yale", data_dir=tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < 2**23
+    finally:
+        tracemalloc.stop()
+
+
+def matlab(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    savemat(file, arrays, do_compression=True)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"not a MATLAB file", "is damaged, or another file"),
+        (bytes(1000), "is damaged, or another file"),
+        (b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512) + b"\x89HDF\r\n\x1a\n", "with -v7"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(600), "with -v7"),
+        (matlab(gnd=np.ones((10, 1))), "has no array 'fea'"),
+        (matlab(fea=np.ones((10, 4096))), "has no array 'gnd'"),
+        (matlab(fea=np.ones((10, 77)), gnd=np.ones((10, 1))), "is damaged, or another file"),
+        (matlab(fea="words", gnd="more words"), "is damaged, or another file"),
+        (matlab(fea=np.ones((10, 4096)), gnd=np.ones((10, 1)))[:400], "is damaged, or another"),
+        (matlab(fea=np.zeros((10, 4096)), gnd=np.ones((10, 1))), "is not the known copy"),
+        (matlab(fea=np.zeros((10, 40960))), "expands beyond the"),
+    ],
+)
+def test_what_is_no_file_of_faces_gets_a_sentence(
+    content: bytes, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_images(monkeypatch, "yale")
+    (tmp_path / "Yale_64x64.mat").write_bytes(content)
+    with pytest.raises(DatasetError, match=message) as caught:
         load("yale", data_dir=tmp_path)
-    np.savez_compressed(path, images=columns["images"][:3], labels=columns["labels"][:3])
-    with pytest.raises(DatasetError, match="images of shape"):
-        load("yale", data_dir=tmp_path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def archive_of(**arrays: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+DAMAGED_CACHES = [
+    b"",
+    b"PK",
+    b"no archive",
+    archive_of(),
+    archive_of(area=np.ones(210)),
+    archive_of(area=np.ones(210), perimeter=np.array([None])),
+    archive_of(area=np.zeros(10**7)),
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED_CACHES, ids=range(len(DAMAGED_CACHES)))
+def test_a_damaged_cache_is_fetched_again(
+    content: bytes,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    seeds, expected = seeds_file(), load("seeds")
+    request.getfixturevalue("without_packages")
+    path = tmp_path / "cache" / "seeds.npz"
+    path.parent.mkdir()
+    path.write_bytes(content)
+    for download in (False, True):  # no network either
+        with pytest.raises(DatasetNotFoundError, match=r"the cache .* is damaged .*KMPE_DATA"):
+            load("seeds", download=download)
+    monkeypatch.setattr(urllib.request, "urlopen", zipped({"seeds_dataset.txt": seeds}))
+    np.testing.assert_array_equal(load("seeds").X, expected.X)
+    assert load("seeds", download=False).source.startswith("the cache")
+
+
+def test_a_cache_with_other_values_is_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    seeds = seeds_file()
+    request.getfixturevalue("without_packages")
+    monkeypatch.setattr(urllib.request, "urlopen", zipped({"seeds_dataset.txt": seeds}))
+    load("seeds")
+    path = tmp_path / "cache" / "seeds.npz"
+    with np.load(path) as kept:
+        columns = dict(kept)
+    columns["area"] = columns["area"] + 1
+    np.savez_compressed(path, **columns)
+    with pytest.raises(DatasetNotFoundError, match="is not the known copy of Seed"):
+        load("seeds", download=False)
+    assert load("seeds").source.startswith("UCI")
+
+
+def test_a_damaged_file_of_a_package_gets_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = catalogue()["seeds"].raw
+    assert raw is not None
+    folder = tmp_path / raw.folder
+    folder.mkdir(parents=True)
+    (folder / f"{raw.files[0]}.gz").write_bytes(gzip.compress(b"1 2 3")[:-4])
+    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
+    monkeypatch.setattr(lookup.importlib.util, "find_spec", lambda _: spec)
+    with pytest.raises(DatasetError, match=r"is damaged .*: install its package again"):
+        load("seeds")
+
+
+def test_a_damaged_spreadsheet_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(urllib.request, "urlopen", zipped({"Concrete_Data.xls": b"x"}))
+    with pytest.raises(DatasetError, match="holds no spreadsheet of Concrete"):
+        load("concrete")
 
 
 def test_the_two_sheets_of_user_modeling_are_joined(

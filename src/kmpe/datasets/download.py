@@ -7,6 +7,7 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +45,7 @@ def fetch(facts: Facts) -> tuple[Columns, str] | None:
     try:
         with _patience(_SECONDS):
             columns = _from_uci(facts) if facts.uci else _from_openml(facts)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         reason = getattr(error, "reason", None) or error
         raise DatasetNotFoundError(
             f"{facts.title} could not be downloaded ({reason}): {facts.advice}"

@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kmpe.arrays import Array
+from kmpe.datasets.archives import read_cache, read_images
 from kmpe.datasets.catalogue import Facts, Raw, catalogue
 from kmpe.datasets.download import cache_file, fetch
 from kmpe.datasets.tables import (
     Columns,
     DatasetError,
     DatasetNotFoundError,
-    check_content,
+    first_line,
     read_csv,
-    read_images,
     read_raw,
 )
 
@@ -98,12 +99,8 @@ def load(name: str, *, data_dir: str | Path | None = None, download: bool = True
     if name not in catalogue():
         raise DatasetNotFoundError(f"{name!r} is no data set; there are {', '.join(catalogue())}")
     facts = catalogue()[name]
-    found = _in_folder(facts, data_dir) or _in_package(facts) or _in_cache(facts)
-    if found is None and download:
-        found = fetch(facts)
-    if found is None:
-        raise DatasetNotFoundError(f"{facts.title} is not here: {facts.advice}")
-    columns, source = found
+    found = _in_folder(facts, data_dir) or _in_package(facts)
+    columns, source = found or _kept_or_fetched(facts, download)
     return _images(facts, columns, source) if facts.shape else _table(facts, columns, source)
 
 
@@ -143,8 +140,13 @@ def _packaged(folder: Path, file: str) -> bytes | None:
     for name in (file, f"{file}.txt", f"{file}.gz"):
         path = folder / name
         if path.exists():
-            content = path.read_bytes()
-            return gzip.decompress(content) if path.suffix == ".gz" else content
+            try:
+                content = path.read_bytes()
+                return gzip.decompress(content) if path.suffix == ".gz" else content
+            except (OSError, EOFError, zlib.error) as error:
+                raise DatasetError(
+                    f"{path} is damaged ({first_line(error)}): install its package again"
+                ) from error
     return None
 
 
@@ -156,13 +158,21 @@ def _parse(facts: Facts, raw: Raw, contents: list[bytes], where: str) -> Columns
     return read_raw(contents, raw, facts, where)
 
 
-def _in_cache(facts: Facts) -> tuple[Columns, str] | None:
-    path = cache_file(facts)
-    if not path.exists():
-        return None
-    with np.load(path, allow_pickle=False) as archive:
-        columns = {name: archive[name] for name in archive.files}
-    return check_content(columns, facts, str(path)), f"the cache, {path}"
+def _kept_or_fetched(facts: Facts, download: bool) -> tuple[Columns, str]:
+    """Return a set from the cache, or from the network if the cache has none or a damaged one."""
+    path, damage = cache_file(facts), ""
+    if path.exists():
+        try:
+            return read_cache(path, facts), f"the cache, {path}"
+        except DatasetError as error:
+            damage = f"{error}, and "
+    try:
+        found = fetch(facts) if download else None
+    except DatasetNotFoundError as error:
+        raise DatasetNotFoundError(f"{damage}{error}") from error
+    if found is None:
+        raise DatasetNotFoundError(f"{damage}{facts.title} is not here: {facts.advice}")
+    return found
 
 
 def _table(facts: Facts, columns: Columns, source: str) -> Dataset:

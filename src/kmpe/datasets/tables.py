@@ -1,11 +1,9 @@
-"""Tables and images as they are read, and the checks that they must pass."""
+"""Tables as they are read, and the checks that every data set must pass."""
 
 import csv
 import hashlib
 import io
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +18,10 @@ __all__ = [
     "DatasetError",
     "DatasetNotFoundError",
     "check_content",
+    "check_file",
     "content_sha256",
+    "first_line",
     "read_csv",
-    "read_images",
     "read_raw",
     "to_columns",
 ]
@@ -53,48 +52,8 @@ def read_csv(path: Path, facts: Facts) -> Columns:
             f"get a fresh copy of {facts.file}"
         )
     columns = to_columns([[row[i] for i in order] for row in rows], facts, str(path))
-    _check_file(content, path, facts)
+    check_file(content, path, facts)
     return columns
-
-
-def read_images(path: Path, facts: Facts) -> Columns:
-    """Read images and labels from an .npz file, or from the .mat file of the Yale faces."""
-    content = path.read_bytes()
-    try:
-        columns = (_matlab if path.suffix == ".mat" else _arrays)(content, facts)
-    except KeyError as error:
-        raise DatasetError(
-            f"{path} has no array {error.args[0]!r}: get a fresh copy of {facts.file}"
-        ) from error
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, zlib.error) as error:
-        raise DatasetError(
-            f"{path} is damaged ({_first_line(error)}): get a fresh copy of {facts.file}"
-        ) from error
-    if columns["images"].shape != (facts.rows, *facts.shape):
-        raise DatasetError(
-            f"{path} holds images of shape {columns['images'].shape} where "
-            f"{(facts.rows, *facts.shape)} is expected: get a fresh copy of {facts.file}"
-        )
-    if path.suffix == ".npz":
-        _check_file(content, path, facts)
-    return check_content(columns, facts, str(path))
-
-
-def _arrays(content: bytes, _: Facts) -> Columns:
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        missing = [name for name in ("images", "labels") if name not in archive.files]
-        if missing:
-            raise KeyError(missing[0])
-        return {name: archive[name] for name in ("images", "labels")}
-
-
-def _matlab(content: bytes, facts: Facts) -> Columns:
-    from scipy.io import loadmat
-
-    archive = loadmat(io.BytesIO(content))  # type: ignore[arg-type]  # files are fine too
-    # Each row of the .mat file is an image stored column by column.
-    images = archive["fea"].reshape(-1, *facts.shape[::-1]).transpose(0, 2, 1)
-    return {"images": images.astype(np.uint8), "labels": archive["gnd"].ravel() - 1}
 
 
 def read_raw(contents: Iterable[bytes], raw: Raw, facts: Facts, where: str) -> Columns:
@@ -104,7 +63,7 @@ def read_raw(contents: Iterable[bytes], raw: Raw, facts: Facts, where: str) -> C
         lines = content.decode("utf-8", errors="replace").splitlines()[raw.header :]
         rows += [re.split(r"[,;\s]+", line.strip()) for line in lines if line.strip()]
     if raw.fields:
-        rows = [[row[i] for i in raw.fields] for row in rows]
+        rows = [[row[i] for i in raw.fields if i < len(row)] for row in rows]
     for row in rows:
         row[-1] = raw.labels.get(row[-1], row[-1])
     return check_content(to_columns(rows, facts, where), facts, where)
@@ -123,7 +82,7 @@ def to_columns(rows: Sequence[Sequence[Any]], facts: Facts, where: str) -> Colum
             columns[name] = np.array([float(cell) for cell in cells])
         except ValueError as error:
             raise DatasetError(
-                f"{where}, column {name!r}: {_first_line(error)}; get a fresh copy of {facts.file}"
+                f"{where}, column {name!r}: {first_line(error)}; get a fresh copy of {facts.file}"
             ) from error
     return columns
 
@@ -151,7 +110,8 @@ def check_content(columns: Columns, facts: Facts, where: str) -> Columns:
     return columns
 
 
-def _check_file(content: bytes, path: Path, facts: Facts) -> None:
+def check_file(content: bytes, path: Path, facts: Facts) -> None:
+    """Refuse a file of the data folder that is not the known one."""
     found = hashlib.sha256(content).hexdigest()
     if found != facts.sha256:
         raise DatasetError(
@@ -164,11 +124,12 @@ def _lines(content: bytes, path: Path) -> list[list[str]]:
     try:
         lines = [row for row in csv.reader(io.StringIO(content.decode("utf-8"))) if row]
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DatasetError(f"{path} is no CSV file ({_first_line(error)})") from error
+        raise DatasetError(f"{path} is no CSV file ({first_line(error)})") from error
     if not lines:
         raise DatasetError(f"{path} is empty: get a fresh copy")
     return lines
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """Return what an error says, short enough for a sentence."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
