@@ -1,6 +1,5 @@
 """The command line: what it accepts, and how it ends."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from killed_runs import command, killed_runs
 from kmpe import cli
 from kmpe.datasets import load
 from kmpe.paper import run
@@ -69,26 +69,35 @@ def test_an_output_folder_that_cannot_be_written_ends_with_code_2(
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["reproduce", "table11"], ["reproduce", "--repeats", "0"], ["reproduce", "--jobs", "x"], []],
+    ("arguments", "message"),
+    [
+        ("reproduce table11", "'table11' is none of table1 to table10, fig1 to fig7"),
+        ("reproduce --repeats 0", "'0' is not a whole number above 0"),
+        ("reproduce --jobs x", "'x' is not a whole number above 0"),
+        ("reproduce --seed -1 fig2", "'-1' is not a whole number from 0 to 2^32 - 1"),
+        ("reproduce --seed 4294967296 fig2", "'4294967296' is not a whole number from 0 to"),
+        ("reproduce --quick --repeats 3", "--repeats: not allowed with argument --quick"),
+        ("", "the following arguments are required: command"),
+    ],
 )
-def test_wrong_arguments_end_with_code_2(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+def test_wrong_arguments_end_with_a_sentence_and_code_2(
+    arguments: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:
-        cli.main(arguments)
+        cli.main(arguments.split())
     assert stopped.value.code == 2
-    assert "kmpe" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("extra", ["tqdm", "matplotlib"])
-def test_a_missing_extra_is_named(extra: str) -> None:
-    code = f"import sys; sys.modules[{extra!r}] = None; from kmpe.cli import main; sys.exit(main())"
+def test_a_missing_extra_is_named() -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; from kmpe.cli import main; sys.exit(main())"
+    )
     ended = subprocess.run(
         [sys.executable, "-c", code, "reproduce", "table1"], capture_output=True, text=True
     )
     assert ended.returncode == 2
-    assert ended.stderr == f"kmpe: {extra} is missing: pip install 'kmpe[paper]'\n"
+    assert ended.stderr == "kmpe: matplotlib is missing: pip install 'kmpe[paper]'\n"
 
 
 def test_help_imports_nothing_heavy_and_names_the_first_and_last_of_the_list() -> None:
@@ -132,33 +141,47 @@ def test_settings_alone_need_no_work(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (tmp_path / "table6.csv").exists()
 
 
-def test_a_killed_run_goes_on_to_the_same_results(tmp_path: Path) -> None:
-    def command(out: str) -> list[str]:
-        options = ["--repeats", "10", "--jobs", "1", "--out", str(tmp_path / out)]
-        return [
-            sys.executable,
-            "-c",
-            "from kmpe.cli import main; main()",
-            "reproduce",
-            "table2",
-            *options,
-        ]
+# Ctrl-C comes while matplotlib is imported.
+INTERRUPTED_IMPORT = """
+import builtins, os, signal, sys
+imported = builtins.__import__
 
-    killed = subprocess.Popen(command("killed"), start_new_session=True, stderr=subprocess.DEVNULL)
-    parts = tmp_path / "killed" / "parts"
-    deadline = time.monotonic() + 300
-    while len(list(parts.glob("*.json"))) < 1 and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.kill(killed.pid, signal.SIGKILL)
-    killed.wait()
-    finished = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.json")}
-    assert 1 <= len(finished) < 4
-    assert not (tmp_path / "killed" / "report.html").exists()
-    for out in ("killed", "whole"):
-        subprocess.run(command(out), check=True, capture_output=True)
-    assert all(parts.joinpath(name).stat().st_mtime_ns == at for name, at in finished.items())
-    again, whole = (
-        json.loads((tmp_path / out / "results.json").read_text()) for out in ("killed", "whole")
-    )
-    assert again["tables"] == whole["tables"]
-    assert again["run"]["parts_kept"] >= len(finished)
+def interrupted(name, *arguments, **names):
+    if name == "matplotlib":
+        os.kill(os.getpid(), signal.SIGINT)
+    return imported(name, *arguments, **names)
+
+builtins.__import__ = interrupted
+from kmpe.cli import main
+sys.exit(main(["reproduce", "table1"]))
+"""
+
+
+def test_an_interrupt_while_importing_ends_quietly(tmp_path: Path) -> None:
+    run = [sys.executable, "-c", INTERRUPTED_IMPORT]
+    ended = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
+    assert ended.returncode == 130
+    assert ended.stderr == "kmpe: stopped; the same command goes on from here\n"
+
+
+def test_an_interrupt_while_processes_start_ends_quietly(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        command(tmp_path), start_new_session=True, stderr=subprocess.PIPE, text=True
+    ) as run:
+        deadline = time.monotonic() + 300
+        while len(processes(run.pid)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.2)  # a process that has just started is importing numpy now
+        os.killpg(run.pid, signal.SIGINT)
+        _, told = run.communicate()
+    assert run.returncode == 130
+    assert told == "kmpe: stopped; the same command goes on from here\n"
+
+
+def processes(pid: int) -> list[str]:
+    """Return the children of a process."""
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def test_a_run_killed_at_any_moment_goes_on_to_the_same_results(tmp_path: Path) -> None:
+    killed_runs(kills=3, folder=tmp_path)

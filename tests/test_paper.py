@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -251,13 +251,41 @@ def test_finished_parts_are_not_done_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_a_part_that_cannot_be_read_is_done_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text[:-3],
+        lambda _: "",
+        lambda _: "[]",
+        lambda _: "null",
+        lambda _: '"results seconds"',
+        lambda _: '{"results": 3, "seconds": "x"}',
+        lambda _: '{"results": [0], "seconds": 1.0}',
+        lambda _: "[" * 100_000,
+        lambda text: text.replace("[0, 1]", "[0, 2]"),
+        lambda text: text.replace("[0, 1]", "[0]"),
+        lambda text: text.replace('"results"', '"Results"'),
+    ],
+)
+def test_a_part_that_is_not_as_it_was_written_is_done_again(
+    spoil: Callable[[str], str], tmp_path: Path
+) -> None:
     todo = [Part("test", "works", 0, 2, 0)]
     first = run_all(todo, tmp_path)
     file = tmp_path / "parts" / todo[0].name
-    file.write_text(file.read_text()[:-3])
+    whole = file.read_text()
+    file.write_text(spoil(whole))
+    assert file.read_text() != whole
     assert run_all(todo, tmp_path) == first
     assert len(list((tmp_path / "marks").glob("works-*"))) == 2
+
+
+@pytest.mark.usefixtures("in_this_process")
+def test_the_file_of_another_part_is_not_taken(tmp_path: Path) -> None:
+    one, other = (Part("test", "works", i, i + 2, 0) for i in (0, 2))
+    run_all([one, other], tmp_path)
+    shutil.copy(tmp_path / "parts" / other.name, tmp_path / "parts" / one.name)
+    assert run_all([one, other], tmp_path) == [[0, 1], [4, 9]]
 
 
 def test_a_part_is_named_by_all_that_decides_its_result() -> None:

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 __all__ = ["main"]
@@ -12,7 +11,17 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0, or 2 after an error, or 130 when stopped."""
     try:
+        return _main(argv)
+    except KeyboardInterrupt:
+        print("kmpe: stopped; the same command goes on from here", file=sys.stderr)
+        return 130
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    try:
         arguments = _parser().parse_args(argv)
+        from concurrent.futures.process import BrokenProcessPool
+
         from kmpe.datasets import DatasetError
         from kmpe.paper.files import OutputError
         from kmpe.paper.run import Options, reproduce
@@ -41,9 +50,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             "kmpe: a process died, perhaps for want of memory: go on with --jobs 1", file=sys.stderr
         )
         return 2
-    except KeyboardInterrupt:
-        print("kmpe: stopped; the same command goes on from here", file=sys.stderr)
-        return 130
     for sentence in results["missing"].values():
         print(f"missing: {sentence}")
     print(f"{options.out / 'report.html'} written in {results['run']['seconds']:.0f} s")
@@ -66,14 +72,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="name",
         help="table1 to table10, fig1 to fig7; all of them by default",
     )
-    command.add_argument(
+    size = command.add_mutually_exclusive_group()
+    size.add_argument(
         "--repeats", type=_positive, help="repeats behind each mean ± sd (default 100)"
     )
-    command.add_argument("--seed", type=int, default=0, help="seed of the run (default 0)")
+    size.add_argument("--quick", action="store_true", help="20 repeats instead of 100")
+    command.add_argument("--seed", type=_seed, default=0, help="seed of the run (default 0)")
     command.add_argument("--data-dir", help="folder with data files (default $KMPE_DATA)")
     command.add_argument("--jobs", type=_positive, help="processes (default: one per core)")
     command.add_argument("--out", type=Path, default=Path("out"), help="output folder")
-    command.add_argument("--quick", action="store_true", help="20 repeats instead of 100")
     command.add_argument(
         "--tune",
         action="store_true",
@@ -98,4 +105,10 @@ def _name(text: str) -> str:
 def _positive(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not (text.isdecimal() and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 2^32 - 1")
     return int(text)

@@ -2,7 +2,8 @@
 
 A part is a few repeats of one experiment. The name of its file contains a checksum of everything
 that its result depends on. A run that was stopped therefore reuses the parts that it finished, and
-never one that was made with another seed, setting or version.
+never one that was made with another seed, setting or version. The file holds a checksum of its
+content: a part whose file is damaged or was altered is computed again.
 """
 
 import hashlib
@@ -10,11 +11,13 @@ import importlib.metadata
 import json
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -70,6 +73,9 @@ class Done:
     kept: bool
 
 
+# Modules that show results and make none, beside the report.
+_PRESENTING = ("cli.py", "progress.py")
+
 Work = Callable[[Part, str | None], list[Any]]
 
 
@@ -90,19 +96,32 @@ def run_parts(
     rest = [part for part in parts if part not in done]
     if rest:
         for finished in _in_processes(rest, work, data_dir, jobs):
-            content = {"seconds": finished.seconds, "results": list(finished.results)}
-            write(folder / finished.part.name, json.dumps(content))
+            write(folder / finished.part.name, _text(finished))
             done[finished.part] = finished
             progress(finished)
     return [done[part] for part in parts]
 
 
+def _text(done: Done) -> str:
+    """Return the content of a part's file."""
+    content = {"seconds": done.seconds, "results": list(done.results)}
+    return json.dumps({"sha256": _checksum(done.part, content), **content})
+
+
 def _kept(part: Part, folder: Path) -> Done | None:
+    """Return the part as its file has it; None if there is none, or not as it was written."""
     try:
         content = json.loads((folder / part.name).read_text("utf-8"))
-        return Done(part, content["results"], content["seconds"], kept=True)
-    except (OSError, ValueError, KeyError):
-        return None  # missing or unreadable: the part is run again
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or content.pop("sha256", "") != _checksum(part, content):
+        return None
+    return Done(part, content["results"], content["seconds"], kept=True)
+
+
+def _checksum(part: Part, content: Mapping[str, Any]) -> str:
+    """Return the checksum of a part's content and name: another part's file does not pass."""
+    return hashlib.sha256(json.dumps([part.name, content]).encode()).hexdigest()
 
 
 def _in_processes(
@@ -117,10 +136,11 @@ def _in_processes(
     before = {name: os.environ.get(name) for name in threads}
     os.environ.update(dict.fromkeys(threads, "1"))
     pool = ProcessPoolExecutor(
-        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_the_parent
+        jobs, mp_context=multiprocessing.get_context("spawn"), initializer=_prepare_process
     )
     try:
-        waiting: set[Future[Done]] = {pool.submit(_do, part, work, data_dir) for part in parts}
+        with _interrupts_wait():  # submitting a part starts a process
+            waiting: set[Future[Done]] = {pool.submit(_do, part, work, data_dir) for part in parts}
         while waiting:
             finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
@@ -143,12 +163,33 @@ def _do(part: Part, work: Work, data_dir: str | None) -> Done:
     return Done(part, results, time.process_time() - start, kept=False)
 
 
-def _end_with_the_parent() -> None:
-    """End this process when its parent has ended, even if it was killed."""
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Hold Ctrl-C back, here and in the processes that are started meanwhile.
+
+    A process that is interrupted while it imports numpy prints a traceback.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _prepare_process() -> None:
+    """Let Ctrl-C end this process without a word, and the end of its parent too."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if nohup ignores it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_wait_for_the_parent, daemon=True).start()
 
 
 def _wait_for_the_parent() -> None:
+    """End this process when its parent has ended, even if it was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -164,7 +205,7 @@ def _versions() -> list[str]:
     digest = hashlib.sha256()
     source = Path(kmpe.__file__).parent
     for path in sorted(source.rglob("*.py")):
-        presents = path.is_relative_to(source / "paper" / "report") or path.name == "cli.py"
+        presents = path.is_relative_to(source / "paper" / "report") or path.name in _PRESENTING
         if not presents:
             digest.update(path.read_bytes())
     packages = ("numpy", "scipy", "scikit-learn")

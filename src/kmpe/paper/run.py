@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 import kmpe
 from kmpe.datasets import Dataset, DatasetNotFoundError, load
 from kmpe.paper.experiments import plan, plan_tuning, tuned, work
@@ -22,6 +20,7 @@ from kmpe.paper.plan import Plan
 from kmpe.paper.report import ARTEFACTS, Artefact, csv_text, render
 from kmpe.paper.settings import settings
 from kmpe.paper.summaries import Inputs, gather
+from kmpe.progress import Progress
 
 __all__ = ["Options", "reproduce"]
 
@@ -123,24 +122,15 @@ def _plan(options: Options, artefacts: Sequence[Artefact], here: frozenset[str])
 
 
 def _do(parts: Sequence[Part], options: Options, title: str) -> list[Done]:
-    total = round(sum(part.cost for part in parts), 1)
-    layout = "{desc} {percentage:3.0f}%|{bar}| {elapsed} gone, {remaining} left"
-    with tqdm(total=total, desc=title, bar_format=layout, disable=None) as bar:
+    with Progress(title, sum(part.cost for part in parts)) as progress:
         return run_parts(
             parts,
             work,
             folder=options.out / "parts",
             data_dir=options.data_dir,
             jobs=options.jobs,
-            progress=lambda done: _advance(bar, done),
+            progress=lambda done: progress.advance(done.part.cost, kept=done.kept),
         )
-
-
-def _advance(bar: Any, done: Done) -> None:
-    if done.kept and not bar.disable:
-        # Finished in an earlier run: not counted in the estimate of the time left.
-        bar.initial += done.part.cost
-    bar.update(done.part.cost)
 
 
 def _verdicts(

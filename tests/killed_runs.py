@@ -1,0 +1,79 @@
+"""Runs of ``kmpe reproduce`` that are killed at random moments and must go on to the same numbers.
+
+python tests/killed_runs.py --kills 20
+"""
+
+import argparse
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from os import killpg
+from pathlib import Path
+from typing import Any
+
+
+def command(out: Path) -> list[str]:
+    """Return the command of a small table in four parts."""
+    code = "import sys; from kmpe.cli import main; sys.exit(main())"
+    options = ["--repeats", "10", "--jobs", "2", "--out", str(out)]
+    return [sys.executable, "-c", code, "reproduce", "table2", *options]
+
+
+def killed_runs(kills: int, folder: Path, seed: int = 0) -> list[str]:
+    """Kill a run ``kills`` times, then let it end; return a line on each kill.
+
+    A run that ends before its moment comes is compared with the whole one, and the next one starts
+    from nothing. Half of the kills end the command alone, half its processes too.
+    """
+    rng = random.Random(seed)
+    start = time.monotonic()
+    subprocess.run(command(folder / "whole"), check=True, capture_output=True)
+    seconds = time.monotonic() - start
+    whole, out, lines = tables(folder / "whole"), folder / "killed", []
+    while len(lines) < kills:
+        moment, alone = rng.uniform(0, seconds), rng.random() < 0.5
+        if killed(command(out), moment, alone=alone):
+            parts = len(list(out.glob("parts/*.json")))
+            lines.append(f"killed after {moment:.2f} s with {parts} of 4 parts finished")
+        else:
+            assert tables(out) == whole
+            shutil.rmtree(out)
+    ended = subprocess.run(command(out), check=True, capture_output=True, text=True)
+    assert tables(out) == whole
+    assert ended.stderr == ""
+    return lines
+
+
+def killed(arguments: list[str], moment: float, *, alone: bool) -> bool:
+    """Run a command and kill it after some seconds; False if it had ended by itself."""
+    run = subprocess.Popen(
+        arguments, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        ended = run.wait(timeout=moment)
+    except subprocess.TimeoutExpired:
+        run.kill() if alone else killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        return True
+    assert ended == 0
+    return False
+
+
+def tables(out: Path) -> Any:
+    """Return the numbers of a run that has ended."""
+    return json.loads((out / "results.json").read_text())["tables"]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        print("\n".join(killed_runs(asked.kills, Path(place), asked.seed)))
+    print(f"{asked.kills} kills, the same numbers after each")
