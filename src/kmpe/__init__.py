@@ -60,7 +60,7 @@ _HOMES = {
     "RobustPCA": "kmpe.estimators.pca",
     "choose_loss": "kmpe.adaptive",
 }
-_MODULES = ("adaptive", "datasets", "losses", "metrics")
+_MODULES = ("adaptive", "datasets", "losses", "metrics", "plots")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,19 @@
+"""Pictures of fits, after scikit-learn's Displays; matplotlib is imported when one is drawn."""
+
+from kmpe.plots.coefficients import CoefficientDisplay
+from kmpe.plots.convergence import ConvergenceDisplay
+from kmpe.plots.loss import LossDisplay
+from kmpe.plots.outlier_map import OutlierMapDisplay
+from kmpe.plots.residual_qq import ResidualQQDisplay
+from kmpe.plots.scree import ScreeDisplay
+from kmpe.plots.weights import WeightsDisplay
+
+__all__ = [
+    "CoefficientDisplay",
+    "ConvergenceDisplay",
+    "LossDisplay",
+    "OutlierMapDisplay",
+    "ResidualQQDisplay",
+    "ScreeDisplay",
+    "WeightsDisplay",
+]

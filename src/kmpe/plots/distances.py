@@ -1,0 +1,67 @@
+"""How far rows lie from the bulk of them, in units of its robust covariance."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri
+from sklearn.covariance import MinCovDet
+from sklearn.utils import check_array
+
+from kmpe.arrays import Array
+
+__all__ = ["Distances", "robust_distances"]
+
+# Beyond so many rows, that many of them give centre and covariance: each entry to 1 / √2000 = 2%.
+_MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Robust distances of rows.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        The distances; NaN where none can be told.
+    limit : float
+        What 2.5% of Gaussian rows exceed.
+    note : str
+        What could not be done; empty where all could.
+    """
+
+    values: Array
+    limit: float
+    note: str = ""
+
+
+def robust_distances(X: Any) -> Distances:
+    """Return the robust Mahalanobis distances of rows.
+
+    Centre and covariance are those of the minimum covariance determinant (Rousseeuw and Van
+    Driessen 1999, FAST-MCD) of the columns that vary in at least half of the rows: a column of 0
+    and 1 that is mostly 0 has no robust scale. They need at least two rows for each column.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n, d)
+        Inputs.
+    """
+    X = check_array(X, dtype=np.float64, accept_sparse="csr")
+    X = X.toarray() if hasattr(X, "toarray") else X
+    middle = np.median(X, axis=0)
+    mad = np.median(np.abs(X - middle), axis=0)
+    Z = (X[:, mad > 0] - middle[mad > 0]) / mad[mad > 0]
+    n, d = Z.shape
+    if d == 0 or n <= 2 * d:
+        why = f"{n} rows are too few for {d} columns" if d else "no column varies in most rows"
+        return Distances(np.full(len(X), np.nan), np.inf, f"No robust distances: {why}.")
+    rng = np.random.RandomState(0)
+    sample = Z if n <= _MOST_ROWS else Z[rng.choice(n, _MOST_ROWS, replace=False)]
+    with warnings.catch_warnings():
+        # Dependent columns: distances are those in the space that the rows span.
+        warnings.simplefilter("ignore")
+        found = MinCovDet(random_state=rng).fit(sample)
+    values = np.sqrt(np.maximum(found.mahalanobis(Z), 0.0))
+    return Distances(values, float(np.sqrt(chdtri(d, 0.025))))
