@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from os import killpg
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,12 @@ from typing import Any
 def command(out: Path) -> list[str]:
     """Return the command of a small table in four parts."""
     code = "import sys; from kmpe.cli import main; sys.exit(main())"
-    options = ["--repeats", "10", "--jobs", "2", "--out", str(out)]
+    options = ["--repeats", "6", "--jobs", "2", "--out", str(out)]
     return [sys.executable, "-c", code, "reproduce", "table2", *options]
 
 
-def killed_runs(kills: int, folder: Path, seed: int = 0) -> list[str]:
-    """Kill a run ``kills`` times, then let it end; return a line on each kill.
+def killed_runs(kills: int, folder: Path, seed: int = 0) -> Iterator[str]:
+    """Kill a run ``kills`` times, then let it end; yield a line on each kill.
 
     A run that ends before its moment comes is compared with the whole one, and the next one starts
     from nothing. Half of the kills end the command alone, half its processes too.
@@ -34,19 +35,19 @@ def killed_runs(kills: int, folder: Path, seed: int = 0) -> list[str]:
     start = time.monotonic()
     subprocess.run(command(folder / "whole"), check=True, capture_output=True)
     seconds = time.monotonic() - start
-    whole, out, lines = tables(folder / "whole"), folder / "killed", []
-    while len(lines) < kills:
+    whole, out, done = tables(folder / "whole"), folder / "killed", 0
+    while done < kills:
         moment, alone = rng.uniform(0, seconds), rng.random() < 0.5
         if killed(command(out), moment, alone=alone):
             parts = len(list(out.glob("parts/*.json")))
-            lines.append(f"killed after {moment:.2f} s with {parts} of 4 parts finished")
+            done += 1
+            yield f"killed after {moment:.2f} s with {parts} of 4 parts finished"
         else:
             assert tables(out) == whole
             shutil.rmtree(out)
     ended = subprocess.run(command(out), check=True, capture_output=True, text=True)
     assert tables(out) == whole
     assert ended.stderr == ""
-    return lines
 
 
 def killed(arguments: list[str], moment: float, *, alone: bool) -> bool:
@@ -75,5 +76,6 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        print("\n".join(killed_runs(asked.kills, Path(place), asked.seed)))
+        for line in killed_runs(asked.kills, Path(place), asked.seed):
+            print(line, flush=True)
     print(f"{asked.kills} kills, the same numbers after each")
