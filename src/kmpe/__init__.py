@@ -60,7 +60,7 @@ _HOMES = {
     "RobustPCA": "kmpe.estimators.pca",
     "choose_loss": "kmpe.adaptive",
 }
-_MODULES = ("adaptive", "datasets", "losses", "metrics", "plots")
+_MODULES = ("adaptive", "datasets", "io", "losses", "metrics", "plots")
 
 
 def __getattr__(name: str) -> Any:

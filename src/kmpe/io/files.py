@@ -1,0 +1,151 @@
+"""Fitted models as files, by skops: a file names its types, and reading it runs none of its code.
+
+The file is skops' own (a zip archive) with one member more, `kmpe.json`: the version of this
+format, and of the packages that wrote it.
+"""
+
+import importlib.metadata
+import io
+import json
+import os
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import kmpe
+
+__all__ = ["FORMAT", "TYPES", "ModelFileError", "load", "save"]
+
+#: The version of the format. A change that older versions of this package cannot read raises it.
+FORMAT = 1
+_MEMBER = "kmpe.json"
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
+
+#: The types of this package that a fitted model may hold. They have no code that a file decides.
+TYPES = (
+    "kmpe.choice.noise.Noise",
+    "kmpe.estimators.conformal.ConformalRegressor",
+    "kmpe.estimators.elm.classifier.ELMClassifier",
+    "kmpe.estimators.elm.regressor.ELMRegressor",
+    "kmpe.estimators.linear.RobustLinearRegression",
+    "kmpe.estimators.pca.RobustPCA",
+    "kmpe.estimators.pca_l1.PCAL1",
+    "kmpe.losses.blend.Blend",
+    "kmpe.losses.density.LogDensity",
+    "kmpe.losses.kernel.Correntropy",
+    "kmpe.losses.kernel.KMPE",
+    "kmpe.losses.robust.Cauchy",
+    "kmpe.losses.robust.Huber",
+    "kmpe.losses.robust.MPE",
+    "kmpe.losses.robust.RiskSensitive",
+    "kmpe.losses.robust.Squared",
+    "kmpe.losses.robust.Trimmed",
+    "kmpe.losses.robust.Tukey",
+    "kmpe.rows.hidden_layer.HiddenLayer",
+    "kmpe.rows.source.Rows",
+    "kmpe.solvers.stream.Stream",
+)
+
+
+class ModelFileError(ValueError):
+    """A file holds no model that may be loaded."""
+
+
+def save(estimator: Any, path: str | Path) -> None:
+    """Write a fitted estimator to a file.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of this package, or a pipeline or another of scikit-learn's that holds one.
+    path : path
+        The file, by custom with the ending ``.skops``. It is written whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from kmpe import RobustLinearRegression, io
+    >>> X = np.arange(20.0)[:, None]
+    >>> model = RobustLinearRegression().fit(X, 3 * X[:, 0] + np.sin(X[:, 0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     io.save(model, f"{folder}/model.skops")
+    ...     again = io.load(f"{folder}/model.skops")
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    content = io.BytesIO(_skops().dumps(estimator, compression=zipfile.ZIP_DEFLATED))
+    about = {
+        "format": FORMAT,
+        "kmpe": kmpe.__version__,
+        "packages": {name: importlib.metadata.version(name) for name in _PACKAGES},
+    }
+    with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(_MEMBER, json.dumps(about))
+    path = Path(path)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        unfinished.write_bytes(content.getbuffer())
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def load(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
+    """Return the estimator that a file of `save` holds.
+
+    A file with a type that is neither of this package, nor of those of scikit-learn and NumPy that
+    skops knows to be harmless, is refused before anything of it is imported or made.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trusted : sequence of str
+        Further types to allow, by their full names. Allow what you know.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is no model, a later version of this package wrote it, or it holds a type that
+        is not allowed.
+    """
+    content = Path(path).read_bytes()
+    skops = _skops()
+    _check_format(content, path)
+    allowed = [*TYPES, *trusted]
+    try:
+        strange = sorted(set(skops.get_untrusted_types(data=content)) - set(allowed))
+        if not strange:
+            return skops.loads(content, trusted=allowed)
+    # The reader is not made for damaged files: what it raises may be anything.
+    except Exception as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ModelFileError(f"{path} is damaged ({reason}): save the model again") from error
+    raise ModelFileError(
+        f"{path} holds the type {strange[0]}, which may run any code: if you know who wrote "
+        f"the file, load it with trusted={strange!r}"
+    )
+
+
+def _check_format(content: bytes, path: str | Path) -> None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            about = json.loads(archive.read(_MEMBER))
+        version, writer = int(about["format"]), str(about["kmpe"])
+    except Exception as error:
+        raise ModelFileError(f"{path} is no model that kmpe.io.save wrote") from error
+    if version > FORMAT:
+        raise ModelFileError(
+            f"{path} was written by kmpe {writer} in format {version}; kmpe {kmpe.__version__} "
+            f"reads formats up to {FORMAT}: pip install --upgrade kmpe"
+        )
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("model files need skops: pip install 'kmpe[io]'") from error
+    return skops.io
