@@ -18,7 +18,6 @@ import pytest
 
 from kmpe.datasets import load
 from kmpe.paper import benchmarks, experiments, faces, parts, run, subspaces, tune
-from kmpe.paper.files import OutputError, prepare_folder, write
 from kmpe.paper.parts import Part, run_parts
 from kmpe.paper.plan import Plan
 from kmpe.paper.report import ARTEFACTS, Artefact, cells
@@ -36,6 +35,7 @@ from kmpe.paper.settings import (
     benchmarks as rows_of,
 )
 from kmpe.paper.summaries import Inputs, compare
+from kmpe.report.files import OutputError, prepare_folder, write
 from part_work import square, threads
 
 

@@ -23,7 +23,7 @@ def _main(argv: Sequence[str] | None) -> int:
         from concurrent.futures.process import BrokenProcessPool
 
         from kmpe.datasets import DatasetError
-        from kmpe.paper.files import OutputError
+        from kmpe.report.files import OutputError
         from kmpe.paper.run import Options, reproduce
     except ImportError as error:
         if (error.name or "").startswith("kmpe"):

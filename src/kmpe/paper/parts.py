@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import kmpe
-from kmpe.paper.files import prepare_folder, write
+from kmpe.report.files import prepare_folder, write
 
 __all__ = ["Done", "Part", "run_parts"]
 
@@ -73,8 +73,17 @@ class Done:
     kept: bool
 
 
-# Modules that show results and make none, beside the report.
-_PRESENTING = ("cli.py", "progress.py")
+# What shows results and makes none.
+_PRESENTING = (
+    "__main__.py",
+    "cli.py",
+    "io",
+    "paper/report",
+    "plots",
+    "progress.py",
+    "report",
+    "table",
+)
 
 Work = Callable[[Part, str | None], list[Any]]
 
@@ -205,8 +214,7 @@ def _versions() -> list[str]:
     digest = hashlib.sha256()
     source = Path(kmpe.__file__).parent
     for path in sorted(source.rglob("*.py")):
-        presents = path.is_relative_to(source / "paper" / "report") or path.name in _PRESENTING
-        if not presents:
+        if not any(path.is_relative_to(source / name) for name in _PRESENTING):
             digest.update(path.read_bytes())
     packages = ("numpy", "scipy", "scikit-learn")
     return [digest.hexdigest(), *(importlib.metadata.version(package) for package in packages)]

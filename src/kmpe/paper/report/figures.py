@@ -1,19 +1,15 @@
 """The figures as SVG, with lines and text in the text colour of the page."""
 
-import io
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from kmpe.report import INK, drawing
+
 __all__ = ["curves", "errors", "montages"]
 
-# Replaced by the text colour of the page, so that one drawing fits light and dark pages.
-_INK = "#010203"
 # Distinct on white and on near-black, for readers with any colour vision (after Okabe and Ito).
 _COLOURS = {
     "ELM": "#8f8f8f",
@@ -28,32 +24,15 @@ _COLOURS = {
     "PCA-KMPE": "#d55e00",
 }
 _MARKERS = dict(zip(_COLOURS, "os^Dos^Dvp", strict=True))
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text: it can be searched, and the page's font is used
-    "svg.hashsalt": "kmpe",  # the same file for the same numbers
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "text.color": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "legend.frameon": False,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
-}
 
 
 def curves(draws: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) -> str:
     """Draw Figure 1: samples, the true function and the estimates, one panel for each noise."""
-    with _figure(10, 4.2) as (figure, svg):
+    with drawing(10, 4.2) as (figure, svg):
         axes = figure.subplots(1, len(draws), sharey=True)
         for axis, (noise, draw) in zip(axes, draws.items(), strict=True):
-            axis.plot(draw["x"], draw["y"], ".", color=_INK, alpha=0.28, ms=4, label="samples")
-            axis.plot(draw["grid"], draw["sinc"], color=_INK, lw=1.2, ls="--", label="8 sinc(x)")
+            axis.plot(draw["x"], draw["y"], ".", color=INK, alpha=0.28, ms=4, label="samples")
+            axis.plot(draw["grid"], draw["sinc"], color=INK, lw=1.2, ls="--", label="8 sinc(x)")
             for method, colour in _COLOURS.items():
                 if method in draw:
                     axis.plot(draw["grid"], draw[method], color=colour, lw=1.5, label=method)
@@ -66,7 +45,7 @@ def curves(draws: Mapping[str, Mapping[str, Any]], titles: Mapping[str, str]) ->
 
 def errors(panels: Mapping[str, Mapping[str, Any]], ylabel: str) -> str:
     """Draw Figure 3 or 4: mean error against the number of components, one line for each method."""
-    with _figure(10, 4.4) as (figure, svg):
+    with drawing(10, 4.4) as (figure, svg):
         axes = np.atleast_1d(figure.subplots(1, len(panels)))
         for axis, (title, lines) in zip(axes, panels.items(), strict=True):
             for method, line in lines.items():
@@ -75,7 +54,7 @@ def errors(panels: Mapping[str, Mapping[str, Any]], ylabel: str) -> str:
                 axis.plot(
                     m,
                     mean,
-                    color=_COLOURS.get(method, _INK),
+                    color=_COLOURS.get(method, INK),
                     marker=_MARKERS.get(method, "x" if method == "RobustPCA()" else "+"),
                     ms=4,
                     lw=2.2 if method == "PCA-KMPE" else 1.3,
@@ -94,7 +73,7 @@ def montages(panels: Mapping[str, Any], labels: Sequence[str] = (), *, width: fl
     margin = 0.9 if labels else 0.0
     cell = (width - margin) / (len(panels) * shape[1])
     title = 0.3 if any(panels) else 0.0
-    with _figure(width, shape[0] * cell * shape[2] / shape[3] + title) as (figure, svg):
+    with drawing(width, shape[0] * cell * shape[2] / shape[3] + title) as (figure, svg):
         axes = np.atleast_1d(figure.subplots(1, len(panels)))
         for number, (axis, (name, images)) in enumerate(zip(axes, panels.items(), strict=True)):
             rows, columns, height, wide = images.shape
@@ -112,30 +91,7 @@ def montages(panels: Mapping[str, Any], labels: Sequence[str] = (), *, width: fl
     return svg()
 
 
-@contextmanager
-def _figure(width: float, height: float) -> Iterator[tuple[Figure, Callable[[], str]]]:
-    with mpl.rc_context(_STYLE):
-        figure = Figure(figsize=(width, height), layout="constrained")
-        text: list[str] = []
-        yield figure, lambda: text[0]
-        buffer = io.StringIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-        text.append(_for_the_page(buffer.getvalue()))
-
-
 def _legend(figure: Figure, axis: Any) -> None:
     handles, names = axis.get_legend_handles_labels()
     rows = 1 + len(names) // 7
     figure.legend(handles, names, loc="outside lower center", ncols=-(-len(names) // rows))
-
-
-def _for_the_page(svg: str) -> str:
-    """Prepare SVG for the page: no XML header, no fixed size, text in the page's colour."""
-    svg = svg[svg.index("<svg") :].replace(_INK, "currentColor")
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    return re.sub(
-        r'(<svg[^>]*?) height="[^"]*"',
-        r"\1",
-        re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1),
-        count=1,
-    )

@@ -12,6 +12,7 @@ from typing import Any
 from kmpe.paper.report.artefacts import Artefact
 from kmpe.paper.report.bodies import titles
 from kmpe.paper.summaries import Inputs
+from kmpe.report import style
 
 __all__ = ["render"]
 
@@ -29,6 +30,7 @@ def render(
     body += [_data(results), _run(results["run"])]
     page = Template(resources.files(__package__).joinpath("page.html").read_text("utf-8"))
     return page.substitute(
+        style=style(),
         lead=_lead(results["run"]),
         verdicts="".join(_cards(artefacts, results["verdicts"])),
         contents="".join(
