@@ -2,8 +2,11 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+
+import kmpe
 
 __all__ = ["main"]
 
@@ -18,18 +21,33 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _main(argv: Sequence[str] | None) -> int:
+    extra = "paper"
     try:
         arguments = _parser().parse_args(argv)
-        from concurrent.futures.process import BrokenProcessPool
-
-        from kmpe.datasets import DatasetError
-        from kmpe.report.files import OutputError
-        from kmpe.paper.run import Options, reproduce
+        extra = arguments.extra
+        return int(arguments.run(arguments))
     except ImportError as error:
-        if (error.name or "").startswith("kmpe"):
+        if (error.name or "kmpe").startswith("kmpe"):
             raise
-        print(f"kmpe: {error.name} is missing: pip install 'kmpe[paper]'", file=sys.stderr)
+        print(f"kmpe: {error.name} is missing: pip install 'kmpe[{extra}]'", file=sys.stderr)
         return 2
+
+
+def _told(error: Exception) -> int:
+    print(f"kmpe: {error}", file=sys.stderr)
+    return 2
+
+
+# -- the commands ------------------------------------------------------------------------------
+
+
+def _reproduce(arguments: argparse.Namespace) -> int:
+    from concurrent.futures.process import BrokenProcessPool
+
+    from kmpe.datasets import DatasetError
+    from kmpe.paper.run import Options, reproduce
+    from kmpe.report.files import OutputError
+
     options = Options(
         names=arguments.names,
         repeats=arguments.repeats,
@@ -43,8 +61,7 @@ def _main(argv: Sequence[str] | None) -> int:
     try:
         results = reproduce(options)
     except (DatasetError, OutputError) as error:
-        print(f"kmpe: {error}", file=sys.stderr)
-        return 2
+        return _told(error)
     except BrokenProcessPool:
         print(
             "kmpe: a process died, perhaps for want of memory: go on with --jobs 1", file=sys.stderr
@@ -56,15 +73,156 @@ def _main(argv: Sequence[str] | None) -> int:
     return 0
 
 
+def _fit(arguments: argparse.Namespace) -> int:
+    from kmpe.report.files import prepare_folder
+    from kmpe.table import TableError, fit, write_fit
+
+    start = time.monotonic()
+    try:
+        out = prepare_folder(arguments.out)
+        fitted = fit(
+            arguments.table,
+            arguments.target,
+            model=arguments.model,
+            weights=arguments.weights,
+            drop=arguments.drop,
+            seed=arguments.seed,
+            quiet=arguments.quiet,
+        )
+        verdict = write_fit(fitted, out)
+    except (TableError, OSError) as error:
+        return _told(error)
+    if not arguments.quiet:
+        print(verdict)
+        print(
+            f"{out / 'report.html'}, model.skops and rows.csv written in "
+            f"{time.monotonic() - start:.0f} s"
+        )
+    return 0
+
+
+def _predict(arguments: argparse.Namespace) -> int:
+    from kmpe.table import TableError, predict, write_csv
+
+    try:
+        found, notes = predict(arguments.model, arguments.table)
+        for note in notes:
+            if not arguments.quiet:
+                print(f"kmpe: {note}", file=sys.stderr)
+        if arguments.out is None:
+            sys.stdout.write(found.to_csv())
+        else:
+            write_csv(found, arguments.out)
+    except (TableError, OSError) as error:
+        return _told(error)
+    return 0
+
+
+def _pca(arguments: argparse.Namespace) -> int:
+    from kmpe.report.files import prepare_folder
+    from kmpe.table import TableError, pca
+
+    start = time.monotonic()
+    try:
+        out = prepare_folder(arguments.out)
+        verdict = pca(
+            arguments.table,
+            out,
+            components=arguments.components,
+            drop=arguments.drop,
+            seed=arguments.seed,
+            quiet=arguments.quiet,
+        )
+    except (TableError, OSError) as error:
+        return _told(error)
+    if not arguments.quiet:
+        print(verdict)
+        print(
+            f"{out / 'report.html'}, model.skops and rows.csv written in "
+            f"{time.monotonic() - start:.0f} s"
+        )
+    return 0
+
+
+# -- arguments ---------------------------------------------------------------------------------
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kmpe", description="Robust learning with KMPE.")
+    parser.add_argument("--version", action="version", version=f"kmpe {kmpe.__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
+    _add_fit(commands)
+    _add_predict(commands)
+    _add_pca(commands)
+    _add_reproduce(commands)
+    return parser
+
+
+def _add_fit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "fit",
+        help="fit a table in a file, and write a report",
+        description="Fit robust models to a CSV, Parquet or Excel file and write OUT/report.html, "
+        "OUT/model.skops and OUT/rows.csv.",
+    )
+    command.set_defaults(run=_fit, extra="table")
+    command.add_argument("table", help="the file; - is standard input")
+    command.add_argument("--target", required=True, help="the column to predict")
+    command.add_argument(
+        "--model",
+        choices=("auto", "linear", "machine"),
+        default="auto",
+        help="the model; by default the better of both",
+    )
+    command.add_argument("--weights", help="a column that says how often each row counts")
+    _add_common(command)
+
+
+def _add_predict(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "predict",
+        help="predict the rows of a table by a model that was fitted",
+        description="Print prediction and interval of each row of a table as CSV.",
+    )
+    command.set_defaults(run=_predict, extra="table")
+    command.add_argument("model", type=Path, help="model.skops, as kmpe fit writes it")
+    command.add_argument("table", help="a CSV, Parquet or Excel file; - is standard input")
+    command.add_argument("--out", type=Path, help="a CSV file to write instead")
+    command.add_argument("--quiet", action="store_true", help="say nothing but errors")
+
+
+def _add_pca(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    command = commands.add_parser(
+        "pca",
+        help="robust principal components of a table in a file, and a report",
+        description="Fit RobustPCA to the columns of numbers of a CSV, Parquet or Excel file and "
+        "write OUT/report.html, OUT/model.skops and OUT/rows.csv.",
+    )
+    command.set_defaults(run=_pca, extra="table")
+    command.add_argument("table", help="the file; - is standard input")
+    command.add_argument(
+        "--components", type=_positive, help="their number (default: 80%% of the variance)"
+    )
+    _add_common(command)
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--drop", action="append", default=[], metavar="COLUMN", help="a column to leave out"
+    )
+    command.add_argument("--seed", type=_seed, default=0, help="seed of the run (default 0)")
+    command.add_argument("--out", type=Path, default=Path("out"), help="output folder")
+    command.add_argument("--quiet", action="store_true", help="say nothing but errors")
+
+
+def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     command = commands.add_parser(
         "reproduce",
         help="the paper's tables and figures, beside the printed ones",
         description="Make the paper's tables and figures and write them beside the printed ones "
         "to OUT/report.html. A run that was stopped goes on where it stopped.",
     )
+    command.set_defaults(run=_reproduce, extra="paper")
     command.add_argument(
         "names",
         nargs="*",
@@ -86,7 +244,6 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="choose parameters by five-fold cross-validation instead of the printed ones",
     )
-    return parser
 
 
 def _name(text: str) -> str:

@@ -22,7 +22,8 @@ FORMAT = 1
 _MEMBER = "kmpe.json"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
 
-#: The types of this package that a fitted model may hold. They have no code that a file decides.
+#: The types that a fitted model may hold beside those that skops trusts: those of this package,
+#: which have no code that a file decides, and data types of arrays.
 TYPES = (
     "kmpe.choice.noise.Noise",
     "kmpe.estimators.conformal.ConformalRegressor",
@@ -45,6 +46,7 @@ TYPES = (
     "kmpe.rows.hidden_layer.HiddenLayer",
     "kmpe.rows.source.Rows",
     "kmpe.solvers.stream.Stream",
+    "numpy.dtype",
 )
 
 
@@ -147,5 +149,5 @@ def _skops() -> Any:
     try:
         import skops.io
     except ImportError as error:
-        raise ImportError("model files need skops: pip install 'kmpe[io]'") from error
+        raise ImportError("model files need skops: pip install 'kmpe[io]'", name="skops") from error
     return skops.io

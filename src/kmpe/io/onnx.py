@@ -289,5 +289,5 @@ def _onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError("ONNX graphs need onnx: pip install 'kmpe[onnx]'") from error
+        raise ImportError("ONNX graphs need onnx: pip install 'kmpe[onnx]'", name="onnx") from error
     return onnx

@@ -11,7 +11,10 @@ from kmpe.losses import Squared
 from kmpe.plots.drawing import GREY, RED, axes
 from kmpe.plots.residuals import final_step, prepared
 
-__all__ = ["CoefficientDisplay"]
+__all__ = ["CoefficientDisplay", "column_scales"]
+
+# Rows that are enough for the unit of an axis.
+_MOST_ROWS = 20_000
 
 
 class CoefficientDisplay:
@@ -158,7 +161,7 @@ class CoefficientDisplay:
             names=final._names()[: final.n_features_in_],
             coef=_with_intervals(final, level),
             least_squares=_with_intervals(plain, level),
-            units=_units(inner),
+            units=column_scales(inner),
         )
         return display.plot(ax, n_features=n_features, errorbar_kwargs=errorbar_kwargs)
 
@@ -168,7 +171,9 @@ def _with_intervals(model: Any, level: float) -> Array:
     return np.column_stack([model.coef_, limits])
 
 
-def _units(X: Any) -> Array:
+def column_scales(X: Any) -> Array:
+    """Return 1.4826 times the MAD of each column, or its standard deviation where that is 0."""
     X = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)
+    X = X[:: 1 + len(X) // _MOST_ROWS]
     mad = 1.4826 * np.median(np.abs(X - np.median(X, axis=0)), axis=0)
     return np.asarray(np.where(mad > 0, mad, X.std(axis=0)))

@@ -12,7 +12,7 @@ __all__ = ["ConvergenceDisplay"]
 
 
 class ConvergenceDisplay:
-    """The cost at the start of a fit and after each of its steps.
+    """The cost at the start of a fit and after each of its steps, above what it is at the end.
 
     Make one with `from_estimator`.
 
@@ -60,8 +60,9 @@ class ConvergenceDisplay:
         """
         ax = axes(self, ax)
         line = {"color": RED, "marker": "o", "markersize": 4, **(line_kwargs or {})}
-        self.line_ = ax.plot(np.arange(len(self.history)), self.history, **line)[0]
-        ax.set(xlabel="Step", ylabel="Cost")
+        above = np.asarray(self.history) - self.history[-1]
+        self.line_ = ax.plot(np.arange(len(above)), above, **line)[0]
+        ax.set(xlabel="Step", ylabel="Cost above its end")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_title(self.status, fontsize="medium")
         self.ax_, self.figure_ = ax, ax.figure

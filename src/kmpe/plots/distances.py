@@ -13,8 +13,8 @@ from kmpe.arrays import Array
 
 __all__ = ["Distances", "robust_distances"]
 
-# Beyond so many rows, that many of them give centre and covariance: each entry to 1 / √2000 = 2%.
-_MOST_ROWS = 2000
+# Beyond so many rows, that many of them give centre and covariance: each entry to 1 / √1000 = 3%.
+_MOST_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,20 @@ def robust_distances(X: Any) -> Distances:
     """
     X = check_array(X, dtype=np.float64, accept_sparse="csr")
     X = X.toarray() if hasattr(X, "toarray") else X
-    middle = np.median(X, axis=0)
-    mad = np.median(np.abs(X - middle), axis=0)
-    Z = (X[:, mad > 0] - middle[mad > 0]) / mad[mad > 0]
-    n, d = Z.shape
+    rng = np.random.RandomState(0)
+    some = X if len(X) <= _MOST_ROWS else X[rng.choice(len(X), _MOST_ROWS, replace=False)]
+    middle = np.median(some, axis=0)
+    mad = np.median(np.abs(some - middle), axis=0)
+    varies = mad > 0
+    n, d = len(X), int(varies.sum())
     if d == 0 or n <= 2 * d:
         why = f"{n} rows are too few for {d} columns" if d else "no column varies in most rows"
         return Distances(np.full(len(X), np.nan), np.inf, f"No robust distances: {why}.")
-    rng = np.random.RandomState(0)
-    sample = Z if n <= _MOST_ROWS else Z[rng.choice(n, _MOST_ROWS, replace=False)]
+    middle, mad = middle[varies], mad[varies]
     with warnings.catch_warnings():
         # Dependent columns: distances are those in the space that the rows span.
         warnings.simplefilter("ignore")
-        found = MinCovDet(random_state=rng).fit(sample)
+        found = MinCovDet(random_state=rng).fit((some[:, varies] - middle) / mad)
+    Z = (X[:, varies] - middle) / mad
     values = np.sqrt(np.maximum(found.mahalanobis(Z), 0.0))
     return Distances(values, float(np.sqrt(chdtri(d, 0.025))))

@@ -21,7 +21,8 @@ def axes(display: object, ax: Any) -> Any:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            f"{type(display).__name__}.plot requires matplotlib: pip install 'kmpe[plot]'"
+            f"{type(display).__name__}.plot requires matplotlib: pip install 'kmpe[plot]'",
+            name="matplotlib",
         ) from error
     return plt.subplots()[1] if ax is None else ax
 
@@ -60,7 +61,7 @@ def shown(outliers: Mask, subsample: float | None, random_state: Any) -> npt.NDA
 
 
 def scatter(
-    ax: Any, x: Array, y: Array, outliers: Mask, given: Mapping[str, Any] | None
+    ax: Any, x: npt.NDArray[Any], y: Array, outliers: Mask, given: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
     """Draw rows, outliers in another colour and shape; return both collections."""
     common = {"s": 22, "linewidths": 0.8, **dict(given or {})}
@@ -71,7 +72,9 @@ def scatter(
     return inner, outer
 
 
-def label_rows(ax: Any, x: Array, y: Array, labels: npt.NDArray[Any], where: Any) -> list[Any]:
+def label_rows(
+    ax: Any, x: npt.NDArray[Any], y: Array, labels: npt.NDArray[Any], where: Any
+) -> list[Any]:
     """Write the labels of some rows beside their points."""
     return [
         ax.annotate(

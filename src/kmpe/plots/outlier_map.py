@@ -11,7 +11,10 @@ from kmpe.plots.distances import robust_distances
 from kmpe.plots.drawing import axes, label_rows, row_labels, scatter, shown
 from kmpe.plots.residuals import final_step, prepared, residuals_of, standardised
 
-__all__ = ["OutlierMapDisplay"]
+__all__ = ["LIMIT", "OutlierMapDisplay"]
+
+#: The standardised residual beyond which a row is an outlier, as in the estimators.
+LIMIT = outlier_limit(1)
 
 
 class OutlierMapDisplay:
@@ -247,7 +250,7 @@ def _of_regression(residuals: Array, X: Any, scale: float | None) -> dict[str, A
         "distances": found.values,
         "residuals": standardised(residuals, scale),
         "distance_limit": found.limit,
-        "residual_limit": outlier_limit(1),
+        "residual_limit": LIMIT,
         "note": found.note,
     }
 

@@ -13,6 +13,9 @@ from kmpe.plots.residuals import final_step, residuals_of, standardised
 
 __all__ = ["ResidualQQDisplay"]
 
+# Points of a curve that looks smooth.
+_CURVE = 500
+
 
 class ResidualQQDisplay:
     """Standardised residuals in order against the quantiles of the Gaussian, with an envelope.
@@ -96,10 +99,9 @@ class ResidualQQDisplay:
         outliers = np.abs(y) > outlier_limit(1)
         drawn = _ranks(outliers, subsample)
         tail = (1 - level) / 2
-        low, high = (
-            ndtri(betaincinv(rank[drawn], n + 1 - rank[drawn], p)) for p in (tail, 1 - tail)
-        )
-        self.envelope_ = ax.fill_between(x[drawn], low, high, color="0.5", alpha=0.2, linewidth=0)
+        k = _spread(x)
+        low, high = (ndtri(betaincinv(rank[k], n + 1 - rank[k], p)) for p in (tail, 1 - tail))
+        self.envelope_ = ax.fill_between(x[k], low, high, color="0.5", alpha=0.2, linewidth=0)
         line = {"color": "0.5", "linestyle": "--", "linewidth": 1.0, **(line_kwargs or {})}
         self.line_ = ax.plot(x[[0, -1]], x[[0, -1]], **line)[0]
         self.scatter_, self.outliers_scatter_ = scatter(
@@ -207,3 +209,9 @@ def _ranks(outliers: npt.NDArray[np.bool_], subsample: int | None) -> npt.NDArra
     if subsample is not None and subsample < len(others):
         others = others[np.linspace(0, len(others) - 1, subsample).round().astype(np.intp)]
     return np.sort(np.concatenate([others, np.flatnonzero(outliers)]))
+
+
+def _spread(x: Array) -> npt.NDArray[np.intp]:
+    """Return ranks evenly spread over the axis, both ends included, for a smooth curve."""
+    at = np.searchsorted(x, np.linspace(x[0], x[-1], _CURVE))
+    return np.unique(np.clip(at, 0, len(x) - 1))

@@ -13,7 +13,7 @@ __all__ = ["WeightsDisplay"]
 
 
 class WeightsDisplay:
-    """The weight of each row over its number.
+    """The weight of each row over its number, or its label where labels are numbers.
 
     Make one with `from_estimator`.
 
@@ -94,14 +94,16 @@ class WeightsDisplay:
         self
         """
         ax = axes(self, ax)
-        x, y = np.arange(len(self.weights), dtype=np.float64), self.weights
+        y = self.weights
+        labels = row_labels(None, len(y)) if self.labels is None else np.asarray(self.labels)
+        numbered = labels.dtype.kind in "iuf"
+        x = labels if numbered else np.arange(len(y))
         drawn = shown(self.outliers, subsample, random_state)
         self.scatter_, self.outliers_scatter_ = scatter(
             ax, x[drawn], y[drawn], self.outliers[drawn], scatter_kwargs
         )
         worst = np.flatnonzero(self.outliers)
         worst = worst[np.argsort(y[worst], kind="stable")][:n_labels]
-        labels = row_labels(None, len(y)) if self.labels is None else self.labels
         self.texts_ = label_rows(ax, x, y, labels, worst)
         ax.set(xlabel="Row", ylabel=self.name, ylim=(-0.05, 1.05))
         self.ax_, self.figure_ = ax, ax.figure

@@ -1,0 +1,20 @@
+"""What cannot be done with a table, as a sentence for its owner."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["TableError", "nearest"]
+
+
+class TableError(ValueError):
+    """A table cannot be read, or not fitted; the message says why and what to do."""
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return the advice that a name that is not there deserves: the nearest one that is."""
+    names = list(names)
+    found = get_close_matches(name.lower(), [other.lower() for other in names], 1, 0.6)
+    if found:
+        close = next(other for other in names if other.lower() == found[0])
+        return f"is it {close!r}?"
+    return "there are " + ", ".join(map(repr, names[:10])) + ", ..." * (len(names) > 10)

@@ -1,0 +1,70 @@
+"""The verdict in a sentence: how many rows are outliers, and what they did to least squares."""
+
+from typing import Any
+
+import numpy as np
+
+from kmpe.table.fitting import Fitted
+
+__all__ = ["coefficient_rows", "verdict"]
+
+# A slope of least squares so many of its robust standard errors away was moved.
+_MOVED = 2.0
+
+
+def verdict(fitted: Fitted) -> str:
+    """Return what there is to know of a fit, in two sentences."""
+    outliers = fitted.model[-1].outliers_
+    n, k = len(outliers), int(outliers.sum())
+    share = f"{k:,} of {n:,} rows ({k / n:.1%})"
+    if fitted.task == "classification":
+        if not k:
+            return f"None of the {n:,} rows has a {fitted.target} that the others speak against."
+        return f"{share} have a {fitted.target} that the other rows speak against."
+    said = f"{share} do not fit the others." if k else f"All {n:,} rows fit each other."
+    if "linear" not in fitted.models:
+        return said
+    linear = fitted.models["linear"][-1].outliers_
+    if fitted.chosen != "linear":
+        said += f" {int(linear.sum()):,} do not fit a linear model."
+    return f"{said} {_least_squares(fitted)}"
+
+
+def _least_squares(fitted: Fitted) -> str:
+    robust, plain = (fitted.models[name][-1] for name in ("linear", "least squares"))
+    inputs = fitted.prepared
+    errors = np.sqrt(np.diagonal(robust.coef_cov_))[: len(robust.coef_)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moved = np.nan_to_num((plain.coef_ - robust.coef_) / errors, posinf=0.0, neginf=0.0)
+    j = int(np.argmax(np.abs(moved)))
+    wide = _typical(fitted.y - plain.predict(inputs)) / _typical(fitted.y - robust.predict(inputs))
+    if abs(moved[j]) < _MOVED or not robust.outliers_.any():
+        return (
+            "The slopes of least squares differ from the robust ones by at most "
+            f"{abs(moved[j]):.1f} standard errors."
+        )
+    tail = f", and its median error is {wide:.2g} times as large" if wide > 1.05 else ""
+    return (
+        f"Least squares is moved: its slope of {fitted.names[j]} is {plain.coef_[j]:.3g} instead "
+        f"of {robust.coef_[j]:.3g}, {abs(moved[j]):.1f} standard errors away{tail}."
+    )
+
+
+def _typical(residuals: Any) -> float:
+    return float(np.median(np.abs(residuals))) or float("nan")
+
+
+def coefficient_rows(fitted: Fitted) -> list[dict[str, Any]]:
+    """Return robust coefficients beside those of least squares, for a table."""
+    if "linear" not in fitted.models:
+        return []
+    both = []
+    for name in ("linear", "least squares"):
+        model = fitted.models[name][-1]
+        limits = model.confidence_intervals()
+        both.append([*zip([*model.coef_, model.intercept_], *limits.T, strict=True)])
+    names = [*fitted.names, "intercept"]
+    return [
+        {"name": name, "robust": robust, "plain": plain}
+        for name, robust, plain in zip(names, *both, strict=True)
+    ]
