@@ -251,6 +251,21 @@ def test_rows_to_show() -> None:
             shown(outliers, wrong, 0)
 
 
+def test_the_map_of_a_pca_marks_rows_beyond_either_limit() -> None:
+    display = plots.OutlierMapDisplay(
+        distances=np.array([1.0, 9.0, 1.0, 4.0]),
+        residuals=np.array([0.1, 0.2, 3.0, 0.3]),
+        distance_limit=3.0,
+        residual_limit=2.0,
+        labels=np.array(["a", "b", "c", "d"]),
+        kind="pca",
+    ).plot()
+    assert display.outliers.tolist() == [False, True, True, True]
+    assert [text.get_text() for text in display.texts_] == ["b", "c", "d"]
+    assert len(display.lines_) == 2
+    assert display.ax_.get_ylabel() == "Orthogonal distance"
+
+
 # -- robust distances ----------------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ TYPES = (
     "kmpe.rows.hidden_layer.HiddenLayer",
     "kmpe.rows.source.Rows",
     "kmpe.solvers.stream.Stream",
+    "kmpe.solvers.stream._Group",
     "numpy.dtype",
 )
 

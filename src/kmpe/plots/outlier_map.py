@@ -44,7 +44,7 @@ class OutlierMapDisplay:
     Attributes
     ----------
     outliers : array of bool of shape (n,)
-        Rows beyond the residual limit.
+        Rows beyond the residual limit; of a PCA, beyond either.
     scatter_, outliers_scatter_ : PathCollection
         The points of the other rows, and of the outliers.
     lines_ : list of Line2D
@@ -91,8 +91,16 @@ class OutlierMapDisplay:
 
     @property
     def outliers(self) -> npt.NDArray[np.bool_]:
-        """Rows beyond the residual limit."""
-        return np.abs(self.residuals) > self.residual_limit
+        """Rows beyond the residual limit; of a PCA, beyond either."""
+        beyond = np.abs(self.residuals) > self.residual_limit
+        return beyond | (self.distances > self.distance_limit) if self.kind == "pca" else beyond
+
+    def _sizes(self) -> Array:
+        """Return how far beyond its limit each row is."""
+        sizes = np.abs(self.residuals) / self.residual_limit
+        if self.kind == "pca":
+            sizes = np.maximum(sizes, self.distances / self.distance_limit)
+        return np.asarray(sizes)
 
     def plot(
         self,
@@ -136,7 +144,7 @@ class OutlierMapDisplay:
         if np.isfinite(self.distance_limit):
             self.lines_.append(ax.axvline(self.distance_limit, **limits))
         worst = np.flatnonzero(outliers)
-        worst = worst[np.argsort(-np.abs(y[worst]), kind="stable")][:n_labels]
+        worst = worst[np.argsort(-self._sizes()[worst], kind="stable")][:n_labels]
         labels = row_labels(None, len(y)) if self.labels is None else self.labels
         self.texts_ = label_rows(ax, x, y, labels, worst)
         names = {
@@ -169,7 +177,7 @@ class OutlierMapDisplay:
         estimator : regressor, RobustPCA or Pipeline
             Fitted. Of a pipeline the last step counts, on the inputs that it gets.
         X : array or data frame of shape (n, d)
-            Inputs. For a PCA those that it was fitted to.
+            Inputs.
         y : array of shape (n,), default=None
             Targets of a regression.
         n_labels, subsample, random_state, ax, scatter_kwargs, line_kwargs
@@ -181,7 +189,7 @@ class OutlierMapDisplay:
         """
         final, inner = final_step(estimator), prepared(estimator, X)
         if hasattr(final, "components_"):
-            display = cls(**_of_pca(final, X))
+            display = cls(**_of_pca(final, inner), labels=row_labels(X, len(inner)))
         else:
             if y is None:
                 raise ValueError("the outlier map of a regression needs y")
@@ -256,17 +264,13 @@ def _of_regression(residuals: Array, X: Any, scale: float | None) -> dict[str, A
 
 
 def _of_pca(pca: Any, X: Any) -> dict[str, Any]:
-    if not hasattr(pca, "score_distances_"):
+    if not hasattr(pca, "cutoffs_"):
         raise ValueError(f"{type(pca).__name__} has no score distances: fit a RobustPCA")
-    n = len(pca.score_distances_)
-    if len(X) != n:
-        raise ValueError(f"X has {len(X)} rows; the PCA was fitted to {n}: give those")
-    score, orthogonal = pca.cutoffs_
+    found = pca.distances(X)
     return {
-        "distances": pca.score_distances_,
-        "residuals": pca.orthogonal_distances_,
-        "distance_limit": float(score),
-        "residual_limit": float(orthogonal),
-        "labels": row_labels(X, n),
+        "distances": found.score,
+        "residuals": found.orthogonal,
+        "distance_limit": pca.cutoffs_.score,
+        "residual_limit": pca.cutoffs_.orthogonal,
         "kind": "pca",
     }

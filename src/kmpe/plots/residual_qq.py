@@ -213,5 +213,7 @@ def _ranks(outliers: npt.NDArray[np.bool_], subsample: int | None) -> npt.NDArra
 
 def _spread(x: Array) -> npt.NDArray[np.intp]:
     """Return ranks evenly spread over the axis, both ends included, for a smooth curve."""
+    if len(x) <= _CURVE:
+        return np.arange(len(x))
     at = np.searchsorted(x, np.linspace(x[0], x[-1], _CURVE))
     return np.unique(np.clip(at, 0, len(x) - 1))

@@ -50,11 +50,10 @@ def fit_pictures(fitted: Fitted) -> Iterator[Picture]:
     yield _convergence(estimator)
 
 
-def pca_pictures(pca: Any, scores: Any, labels: Any) -> Iterator[Picture]:
-    """Yield the pictures of a PCA whose rows have the scores and labels given."""
-    frame = pd.DataFrame(index=labels)
+def pca_pictures(pca: Any, frame: pd.DataFrame, scores: Any) -> Iterator[Picture]:
+    """Yield the pictures of a PCA, given the rows that it was fitted to and their scores."""
     count, points = _count(pca.outliers_), _points(len(scores))
-    if hasattr(pca, "score_distances_"):
+    if hasattr(pca, "cutoffs_"):
         yield _draw(
             "Outlier map",
             "Rows above the dashed line do not lie in the plane of the components; rows to the "

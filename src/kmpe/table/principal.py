@@ -102,10 +102,9 @@ def pca(
             f"{k:,} of {n:,} rows ({k / n:.1%}) do not fit the others. "
             f"{estimator.n_components_} components hold {held:.0%} of the variance of the rest."
         )
+        scaled = pd.DataFrame(model[:-1].transform(inputs), index=inputs.index)
         sections = [
-            Section(
-                "pictures", "Pictures", pictures=list(pca_pictures(estimator, scores, inputs.index))
-            ),
+            Section("pictures", "Pictures", pictures=list(pca_pictures(estimator, scaled, scores))),
             _loadings(model),
             worst_section(_worst(rows, table.frame)),
             column_section(columns),
