@@ -13,6 +13,8 @@ __all__ = ["GREY", "RED", "axes", "label_rows", "row_labels", "scatter", "shown"
 
 #: Distinct on white and on near-black, and for readers with any colour vision (Okabe and Ito).
 GREY, RED = "#6f7f8f", "#d55e00"
+# Height of a label and width of each of its characters, in points.
+_HEIGHT, _WIDTH = 9.0, 6.0
 
 
 def axes(display: object, ax: Any) -> Any:
@@ -75,14 +77,16 @@ def scatter(
 def label_rows(
     ax: Any, x: npt.NDArray[Any], y: Array, labels: npt.NDArray[Any], where: Any
 ) -> list[Any]:
-    """Write the labels of some rows beside their points."""
-    return [
-        ax.annotate(
-            str(labels[i]),
-            (x[i], y[i]),
-            xytext=(4, 3),
-            textcoords="offset points",
-            fontsize="small",
-        )
-        for i in where
-    ]
+    """Write the labels of rows beside their points, but for those that would cover another."""
+    ax.autoscale_view()
+    taken: list[tuple[float, float]] = []
+    texts = []
+    for i in where:
+        at = ax.transData.transform((x[i], y[i])) * 72 / ax.figure.dpi
+        word = str(labels[i])
+        if any(abs(at[1] - b) < _HEIGHT and abs(at[0] - a) < _WIDTH * len(word) for a, b in taken):
+            continue
+        taken.append((float(at[0]), float(at[1])))
+        place = {"xytext": (4, 3), "textcoords": "offset points", "fontsize": "small"}
+        texts.append(ax.annotate(word, (x[i], y[i]), **place))
+    return texts
