@@ -90,7 +90,7 @@ class Fitted:
     @property
     def X(self) -> pd.DataFrame:  # noqa: N802 - the mathematics
         """The inputs of the rows that have a target."""
-        return self.inputs.loc[self.rows]
+        return _of_rows(self.inputs, self.rows)
 
     @cached_property
     def predicted(self) -> npt.NDArray[Any]:
@@ -164,7 +164,7 @@ def fit(
             raise TableError(f"{table.name} has no column to predict {target!r} from")
         inputs = cleaned(others, number_columns, category_columns)
         progress.advance(1)
-        X = inputs.loc[rows]
+        X = _of_rows(inputs, rows)
         prepare = preparation(X, number_columns, category_columns)
         prepared = prepare.fit_transform(X)
         recipes = _recipes(task, model, seed)
@@ -231,6 +231,11 @@ def _targets(values: pd.Series, name: str, *, linear: bool) -> tuple[pd.Series, 
             f"the target {name!r} is always {y.iloc[0]!s}: there is nothing to predict"
         )
     return y, task, notes
+
+
+def _of_rows(inputs: pd.DataFrame, rows: npt.NDArray[np.intp]) -> pd.DataFrame:
+    """Return the inputs of some rows; those of all are not copied."""
+    return inputs if len(rows) == len(inputs) else inputs.loc[rows]
 
 
 def _weights(values: pd.Series, name: str) -> npt.NDArray[np.float64]:
