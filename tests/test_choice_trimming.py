@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kmpe.choice.trimming import SAFE, PCAScale
+from kmpe.choice.trimming import PCAScale
 from kmpe.losses import KMPE, Correntropy, Trimmed
 from kmpe.problems.pca import Points, weighted_pca
 from kmpe.problems.pca.subspace import distance
@@ -23,7 +23,7 @@ def begun(data, robust=True):
     return start(weighted_pca(data, 2))
 
 
-@pytest.mark.parametrize("loss", [SAFE, Correntropy("silverman"), KMPE(4, "mad")], ids=str)
+@pytest.mark.parametrize("loss", [None, Correntropy("silverman"), KMPE(4, "mad")], ids=str)
 def test_outliers_have_no_weight_and_nearly_all_others_have(loss):
     data = points()
     chosen = PCAScale(loss, robust=True)(begun(data))
@@ -38,7 +38,11 @@ def test_a_number_stays_what_it_is():
     assert chosen.loss == Correntropy(4.0)
 
 
-@pytest.mark.parametrize("loss", [Trimmed("cutoff"), Correntropy("mad")], ids=str)
+@pytest.mark.parametrize(
+    "loss",
+    [Trimmed("cutoff"), Correntropy("mad"), *(KMPE(p, "silverman") for p in (1, 4, 10))],
+    ids=str,
+)
 def test_the_rule_repeats_itself_where_it_settled(loss):
     data = points()
     chosen = PCAScale(loss, robust=True)(begun(data))
@@ -51,7 +55,7 @@ def test_many_rows_settle_on_a_sample_and_leave_a_sketch():
     data = points(20_000)
     start = begun(data)
     assert start.sample is not start.problem
-    chosen = PCAScale(SAFE, robust=True)(start)
+    chosen = PCAScale(None, robust=True)(start)
     assert chosen.problem.sketch.shape == (12, 12)
     assert chosen.problem.points is data
     # The sketch is the scatter matrix of the clean rows, up to chance.

@@ -166,7 +166,8 @@ def test_all_components_of_data_with_outliers(m):
     X, U = rows(300, 10, 2)
     X, spoilt = spoil(X, U, 0.2, "directions")
     model = RobustPCA(m, random_state=0).fit(X)
-    np.testing.assert_array_equal(model.outliers_, spoilt)
+    assert model.outliers_[spoilt].all()
+    assert model.outliers_[~spoilt].mean() < 0.03
     assert angle(RobustPCA(2, random_state=0).fit(X), U) < 3
     assert model.n_components_ == (2 if m == 0.9 else 10)
 
@@ -193,9 +194,10 @@ def test_cost_never_rises(loss, shape):
     assert np.isfinite(model.history_).all()
     assert (np.diff(model.history_) <= 1e-12 * abs(model.history_[:-1])).all()
     assert len(model.weights_) == len(X)
-    np.testing.assert_allclose(
-        model.mean_, np.average(X, axis=0, weights=model.weights_), rtol=1e-8, atol=1e-8
-    )
+    # The loss says where the subspace is; the centre inside it is that of the regular rows.
+    gap = np.average(X, axis=0, weights=model.weights_) - model.mean_
+    W = model.components_
+    np.testing.assert_allclose(gap - W.T @ (W @ gap), 0, atol=1e-8)
 
 
 @settings(max_examples=15)

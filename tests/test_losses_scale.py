@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmpe.losses.scale import RULES, mad, quantile, silverman
+from kmpe.losses.scale import RULES, mad, quantile, shortest_half, silverman
 
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
@@ -56,3 +56,23 @@ def test_a_scale_is_always_positive(rule, s):
 
 def test_quantile_is_one_of_the_values():
     assert quantile(np.array([3.0, 1.0, 2.0, 10.0]), 0.5) == 2.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+@pytest.mark.parametrize("far", [1.0, 1e12])
+def test_the_shortest_half_is_the_half_of_least_variance(n, far):
+    x = np.random.default_rng(n).standard_normal((3, n))
+    x[:, : n // 4] *= -far
+    mean, deviation = shortest_half(x)
+    h = n // 2 + 1
+    for row, centre in zip(np.sort(x), mean, strict=True):
+        windows = [row[i : i + h] for i in range(n - h + 1)]
+        assert centre == pytest.approx(min(windows, key=np.var).mean(), rel=1e-6)
+    assert (deviation >= 0).all()
+
+
+def test_the_shortest_half_of_gaussian_values_has_their_deviation():
+    x = 5 + 2 * np.random.default_rng(0).standard_normal((1, 100_000))
+    mean, deviation = shortest_half(x)
+    assert mean[0] == pytest.approx(5, abs=0.1)
+    assert deviation[0] == pytest.approx(2, rel=0.02)

@@ -128,3 +128,17 @@ def test_a_rule_is_widened_until_the_fit_costs_less_than_to_give_up():
     resolved = resolve(problem, Correntropy("mad"), TRUTH)
     assert problem.cost(TRUTH, resolved) < 0.5 * 80 * resolved.sup
     assert resolved.scale > 100 * 1e-6
+
+
+def test_a_bracketed_rule_cannot_go_round_in_a_circle():
+    problem = contaminated()
+
+    def move(_, loss):
+        """Answer a small scale with large residuals, and a large one with small ones."""
+        return problem.zero if loss.scale < 2 else TRUTH
+
+    free = settle(problem, Correntropy("mad"), TRUTH, move, max_steps=40)
+    held = settle(problem, Correntropy("mad"), TRUTH, move, max_steps=40, bracketed=True)
+    assert free.steps == 40
+    assert held.steps < 15
+    assert held.loss.scale == pytest.approx(2, rel=0.02)

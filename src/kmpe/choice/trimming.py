@@ -1,62 +1,79 @@
 """The scale of a PCA's loss, and which rows count on the way to it.
 
-A start from half of the rows knows nothing of the others, and a narrow loss would never see them
-from there. First come all rows that are no outliers, then those that are none for certain
-(reweighting as in Hubert, Rousseeuw and Vanden Branden 2005), then the rule for σ settles.
+A rule for σ is asked again after each step. With p > 2 a smaller σ can make residuals that ask for
+a larger one; from a robust start the answers are bracketed, so that they settle all the same.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import cast
 
-from kmpe.losses import Loss, Trimmed
+from kmpe.arrays import ROUNDING
+from kmpe.losses import Loss, Squared, Trimmed
 from kmpe.losses.scale import FAR_OUT, cutoff
 from kmpe.problems.pca import Scatter, Subspace, WeightedPCA
-from kmpe.solvers.annealing import Settled, settle, solve_once
+from kmpe.solvers.annealing import settle, solve_once
 from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.walk import Begun, Chosen
 
-__all__ = ["SAFE", "PCAScale"]
-
-#: The loss that needs no tuning, and the one that every robust start ends with.
-SAFE = Trimmed("cutoff")
+__all__ = ["PCAScale"]
 
 
 @dataclass(frozen=True)
 class PCAScale:
-    """The choice that is left where the loss of a PCA is given: a number for its σ.
+    """The choice that is left for a PCA: a number for the σ of its loss.
 
     Parameters
     ----------
-    loss : Loss
-        The loss.
+    loss : Loss, optional
+        The loss; without one, least squares for all rows within the limit of the start.
     robust : bool
-        Whether the start is that of half of the rows.
+        Whether the start is robust. From plain PCA a rule is asked until it settles, as the
+        paper has it.
     """
 
-    loss: Loss
+    loss: Loss | None
     robust: bool
 
     def __call__(self, begun: Begun[WeightedPCA, Subspace]) -> Chosen[WeightedPCA, Subspace]:
         """Return the loss with its σ a number, and a subspace that suits it."""
-        problem, sample = begun.problem, begun.sample
+        problem, sample, theta = begun.problem, begun.sample, begun.theta
+        loss = self._loss(begun)
         if not self.robust:
-            settled = settle(problem, self.loss, begun.theta)
+            settled = settle(problem, loss, theta)
             return Chosen(problem, sample, settled.theta, settled.loss, steps=settled.steps)
-        settled = self._settled(sample, begun.theta)
+        if self.loss is not None:
+            theta = _with_doubtful_rows(sample, theta)
+        settled = settle(sample, loss, theta, bounded=True, bracketed=True)
+        loss, theta = settled.loss, settled.theta
         if sample is problem:
-            return Chosen(problem, sample, settled.theta, settled.loss, steps=settled.steps)
-        fit = reweight(sample, settled.loss, settled.theta, max_iter=20, tol=1e-5)
+            return Chosen(problem, sample, theta, loss, begun.details, steps=settled.steps)
+        fit = reweight(sample, loss, theta, max_iter=20, tol=1e-5)
         some = cast(Scatter, sample)
         sketch = some.scatter(some.weighted(fit.theta, fit.criterion))[0]
         problem = replace(cast(Scatter, problem), sketch=sketch)
-        return Chosen(problem, sample, fit.theta, settled.loss)
+        return Chosen(problem, sample, fit.theta, loss, details=begun.details)
 
-    def _settled(self, problem: WeightedPCA, theta: Subspace, steps: int = 2) -> Settled[Subspace]:
-        move = solve_once(problem)
-        theta = settle(problem, SAFE, theta, move, max_steps=steps, bounded=True).theta
-        for _ in range(steps if self.loss != SAFE else 0):
-            s = problem.squared_residuals(theta)
-            edge = cutoff(s, problem.sample_weight, problem.dim, z=FAR_OUT)
-            theta = move(theta, Trimmed(edge))
-        # After six steps a scale has settled, or goes in circles.
-        return settle(problem, self.loss, theta, move, max_steps=6, bounded=True)
+    def _loss(self, begun: Begun[WeightedPCA, Subspace]) -> Loss:
+        if self.loss is not None:
+            return self.loss
+        if not self.robust:
+            return Trimmed()
+        # Too few rows to say what is far.
+        if math.isinf(begun.scale):
+            return Squared()
+        # Rows that are fitted exactly have residuals of rounding.
+        least = math.sqrt(ROUNDING) * begun.problem.points.spread
+        return Trimmed(max(begun.scale, least) or 1.0)
+
+
+def _with_doubtful_rows(problem: WeightedPCA, theta: Subspace, steps: int = 2) -> Subspace:
+    """Return the fit of all rows but those that are outliers for certain.
+
+    A narrow loss would never see the others from a start without them.
+    """
+    move = solve_once(problem)
+    for _ in range(steps):
+        s = problem.squared_residuals(theta)
+        theta = move(theta, Trimmed(cutoff(s, problem.sample_weight, problem.dim, z=FAR_OUT)))
+    return theta

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from kmpe.arrays import Array
-from kmpe.choice.trimming import SAFE, PCAScale
+from kmpe.choice.trimming import PCAScale
 from kmpe.estimators.inputs import (
     all_or_nothing,
     check_number,
@@ -22,9 +22,10 @@ from kmpe.estimators.inputs import (
     set_parameters,
 )
 from kmpe.estimators.projection import Projection, check_components, check_rows
+from kmpe.inference.pca import Inferred, infer
 from kmpe.losses import Loss, Squared
-from kmpe.losses.scale import cutoff
 from kmpe.problems.pca import Points, Subspace, WeightedPCA, weighted_pca
+from kmpe.problems.pca.distances import RowDistances, kinds
 from kmpe.rows.threads import team
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
@@ -52,8 +53,8 @@ class RobustPCA(Projection):
         The number of components; a share of the variance between 0 and 1 that they must hold; or
         None for all of them.
     loss : Loss, optional
-        A loss of this package. By default ``Trimmed(sigma="cutoff")``: no weight for rows whose
-        error stands out from the others, and full weight for the rest.
+        A loss of this package. By default `Trimmed`, with the limit of orthogonal distances as
+        its σ: no weight for rows whose error stands out, and full weight for the rest.
     n_robust_components : int, optional
         The paper's m_r: weights are learnt in a subspace of so many dimensions, then the weighted
         rows give ``n_components``. By default ``n_components``, but at most a tenth of the number
@@ -71,8 +72,8 @@ class RobustPCA(Projection):
     tol : float, default=1e-6
         Stop when the cost changes by less than this share of itself, and the subspace by less
         than its square root.
-    random_state : int, RandomState or None
-        Seed of the robust start.
+    random_state : int, RandomState or None, default=0
+        Seed of the sample that the robust start is made on where rows are many.
 
     Attributes
     ----------
@@ -88,11 +89,17 @@ class RobustPCA(Projection):
         The numbers of components.
     weights_ : array of shape (n,)
         The loss's weight of each training row; an outlier has 0 or close to it.
+    orthogonal_distances_, score_distances_ : array of shape (n,)
+        The distance of each training row from the subspace of the first ``n_robust_components_``
+        components, and from the centre inside it, in standard deviations.
+    cutoffs_ : Limits
+        The largest distances of rows that are no outliers, ``cutoffs_.orthogonal`` and
+        ``cutoffs_.score``: each lets 99% of Gaussian rows pass.
     outliers_ : array of bool of shape (n,)
-        Rows whose orthogonal distance is above ``cutoff_``.
-    cutoff_ : float
-        The distance from the robust subspace past which a row is called an outlier:
-        (q₅₀ + 3 (q₅₀ - q₂₅) / 0.6745)^(3/2), with q the quantiles of ‖e‖^(2/3).
+        Rows beyond either.
+    outlier_kinds_ : array of str of shape (n,)
+        "regular", "good leverage" (far out inside the subspace), "orthogonal" (off it) or "bad
+        leverage" (both).
     loss_ : Loss
         The loss with σ as a number.
     history_ : array
@@ -111,7 +118,7 @@ class RobustPCA(Projection):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(200, 1)) * [3.0, 4.0] + 0.1 * rng.normal(size=(200, 2))
     >>> X[:40] = [20.0, -20.0]
-    >>> pca = RobustPCA(n_components=1, random_state=0).fit(X)
+    >>> pca = RobustPCA(n_components=1).fit(X)
     >>> pca.components_.round(2)
     array([[0.6, 0.8]])
     >>> int(pca.outliers_.sum())
@@ -130,7 +137,7 @@ class RobustPCA(Projection):
         init: str = "robust",
         max_iter: int = 100,
         tol: float = 1e-6,
-        random_state: Any = None,
+        random_state: Any = 0,
     ) -> None:
         self.n_components = n_components
         self.loss = loss
@@ -167,25 +174,21 @@ class RobustPCA(Projection):
         m = self.n_components if is_whole(self.n_components) else rows.most_components
         most = min(m, *X.shape)
         robust = not (self.init == "pca" or self.loss == Squared())
-        loss = SAFE if self.loss is None else self.loss
         with team():
             problem = weighted_pca(rows, 0, most=most)
             start = self._start(rows, robust=robust)
-            walked = walk(problem, start, PCAScale(loss, robust), self._solve)
-            problem, fit = walked.chosen.problem, walked.fit
-            final = problem.final(most)
-            theta = final.lift(final.solve(final.weighted(fit.theta, fit.criterion)))
-            s = problem.squared_residuals(fit.theta)
+            walked = walk(problem, start, PCAScale(self.loss, robust), self._solve)
+            fit = walked.fit
+            found = infer(walked.chosen.problem, fit, walked.chosen.details, most)
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
-        self._set_weights(problem, fit, s)
-        self.n_iter_ = walked.chosen.steps + fit.n_iter
-        per_row = rows.n / rows.degrees_of_freedom
-        variances, total = theta.variances * per_row, theta.total * per_row
+        self.n_iter_ = walked.chosen.steps + fit.n_iter + 1
+        self._set_rows(found, fit)
+        theta = found.theta
         if self.n_components is not None and not is_whole(self.n_components):
-            reached = np.cumsum(variances) / total if total > 0 else np.ones(1)
+            reached = np.cumsum(theta.variances) / theta.total if theta.total > 0 else np.ones(1)
             m = min(m, int(np.searchsorted(reached, self.n_components, side="right")) + 1)
-        self._set_components(theta.mean, theta.W, variances, total, rows, m)
+        self._set_components(theta.mean, theta.W, theta.variances, theta.total, rows, m)
 
     def _start(self, rows: Points, *, robust: bool) -> PCAStart:
         """Return the start, with m_r where a number is given."""
@@ -214,14 +217,39 @@ class RobustPCA(Projection):
             until="parameters",
         )
 
-    def _set_weights(self, problem: WeightedPCA, fit: Fit[Subspace], s: Array) -> None:
-        self.n_robust_components_ = problem.m
+    def _set_rows(self, found: Inferred, fit: Fit[Subspace]) -> None:
+        self._map = found.map
+        self.n_robust_components_ = found.map.W.shape[1]
+        self.weights_ = found.weights
+        self.orthogonal_distances_, self.score_distances_, self.outliers_ = found.rows
+        self.cutoffs_ = found.map.limits
         self.loss_ = fit.loss
-        self.weights_ = fit.criterion.weight(s)
-        self.cutoff_ = cutoff(s, problem.sample_weight, problem.dim)
-        self.outliers_ = s > self.cutoff_**2
         self.history_ = np.array(fit.history)
         self.status_ = fit.message
+
+    @property
+    def outlier_kinds_(self) -> npt.NDArray[np.str_]:
+        """What kind of row each is, in the words of Hubert, Rousseeuw and Vanden Branden (2005)."""
+        check_is_fitted(self)
+        rows = RowDistances(self.orthogonal_distances_, self.score_distances_, self.outliers_)
+        return kinds(rows, self.cutoffs_)
+
+    def distances(self, X: Any) -> RowDistances:
+        """Return the two distances of rows, and whether they are outliers.
+
+        Parameters
+        ----------
+        X : array, data frame or memory map of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        RowDistances
+            A named tuple of three arrays of shape (n,): ``orthogonal`` and ``score`` distances, and
+            ``outliers``, true where either is above its limit in ``cutoffs_``.
+        """
+        check_is_fitted(self)
+        return self._map.distances(read(self, X, reset=False))
 
     def _check_parameters(self, shape: tuple[int, ...]) -> None:
         if not (self.loss is None or isinstance(self.loss, Loss)):

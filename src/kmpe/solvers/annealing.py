@@ -112,13 +112,14 @@ def settle(
     *,
     max_steps: int = 30,
     bounded: bool = False,
+    bracketed: bool = False,
     freedom: float = 1.0,
 ) -> Settled[Theta]:
     """Let a rule's σ settle from a start that outliers do not hold, where nothing need anneal.
 
     The rule is asked again after every move, until its answer changes by less than 1% or the steps
-    are used up: with p > 2 it may go round in a circle. Rules in `ONCE` are asked once; a σ that
-    is a number stays.
+    are used up: with p > 2 it may go round in a circle, unless it is bracketed. Rules in `ONCE` are
+    asked once; a σ that is a number stays.
 
     Parameters
     ----------
@@ -130,6 +131,10 @@ def settle(
         The largest number of moves.
     bounded : bool
         Whether σ may be at most twice what the rule says of the rows that are not far out.
+    bracketed : bool
+        Whether a σ that the rule has called too small is a lower bound from then on, and one that
+        it has called too large an upper one. Answers beyond either are replaced by the geometric
+        mean of both, so that the bracket halves and σ cannot go round in a circle.
     freedom : float
         The share of the residuals' variance that the fit has left in them: 1 - k / n for a fit of k
         parameters to these n rows.
@@ -137,9 +142,14 @@ def settle(
     move = solve_once(problem) if move is None else move
     resolved, steps = _resolved(problem, loss, theta, bounded, freedom), 0
     settled = not loss.has_rule or getattr(loss, "sigma", None) in ONCE
+    low, high = 0.0, math.inf
     while not settled and steps < max_steps:
         theta = move(theta, resolved)
         before, resolved = resolved.scale, _resolved(problem, loss, theta, bounded, freedom)
+        if bracketed:
+            low, high = (before, high) if resolved.scale > before else (low, before)
+            if 0 < low < high < math.inf and not low < resolved.scale < high:
+                resolved = resolved.at(math.sqrt(low * high))
         settled = abs(resolved.scale - before) <= _SETTLED * before
         steps += 1
     return Settled(resolved, theta, steps)

@@ -18,8 +18,17 @@ from kmpe.losses import Squared
 from kmpe.problems.base import Criterion, Weighted
 from kmpe.problems.pca.eigen import leading_eigenvectors
 from kmpe.problems.pca.points import Points
-from kmpe.problems.pca.subspace import Subspace, between, distance
-from kmpe.problems.pca.sums import Cost, Distances, Mean, Products, ScatterMatrix, Scores
+from kmpe.problems.pca.subspace import ScoreMoments, Subspace, between, distance
+from kmpe.problems.pca.sums import (
+    Both,
+    Cost,
+    Distances,
+    Mean,
+    Products,
+    ScatterMatrix,
+    Scores,
+    WeightedScores,
+)
 
 __all__ = ["Dual", "Iterated", "Scatter", "WeightedPCA", "weighted_pca"]
 
@@ -91,6 +100,24 @@ class WeightedPCA(ABC):
     def squared_residuals(self, theta: Subspace, /) -> Array:
         """Return ‖x - μ‖² - ‖Wᵀ(x - μ)‖² of every row, clipped at 0."""
         return np.asarray(self.points.rows.column(self._distances(theta)))
+
+    def both_distances(self, theta: Subspace) -> tuple[Array, Array]:
+        """Return the scores and the orthogonal distance of every row."""
+        both = Both(theta.mean - self.points.offset, theta.W)
+        values = self.points.rows.column(both, theta.W.shape[1] + 1)
+        return values[:, :-1], np.sqrt(values[:, -1])
+
+    def moments(self, theta: Subspace, at: Subspace, loss: Criterion) -> "ScoreMoments":
+        """Return the moments of the scores in ``theta`` of rows weighted by the loss at ``at``."""
+        both = Both(theta.mean - self.points.offset, theta.W)
+        sums = self.points.rows.total(WeightedScores(both, self._distances(at), loss))
+        if sums[0] == 0:
+            sums = self.points.rows.total(WeightedScores(both, self._distances(at), Squared()))
+        return ScoreMoments(*(value / sums[0] for value in sums[1:]))
+
+    def of_rows(self, a: Array) -> Self:
+        """Return the same problem with other counts of the rows."""
+        return replace(self, points=replace(self.points, a=a))
 
     def cost(self, theta: Subspace, loss: Criterion, /) -> float:
         """Return ½ Σ aᵢ ρ(‖eᵢ‖²)."""

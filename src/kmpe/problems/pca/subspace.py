@@ -1,13 +1,14 @@
 """An affine subspace: the parameter of the PCA problem."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
 
 from kmpe.arrays import Array
 
-__all__ = ["Subspace", "between", "distance"]
+__all__ = ["ScoreMoments", "Subspace", "between", "distance"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,27 @@ class Subspace:
     def leading(self, m: int) -> "Subspace":
         """Return the subspace of the first ``m`` directions."""
         return replace(self, W=self.W[:, :m], variances=self.variances[:m])
+
+
+class ScoreMoments(NamedTuple):
+    """Weighted means of scores, their products, and the squared distances from the subspace."""
+
+    mean: Array
+    products: Array
+    outside: Array
+
+    def leading(self, m: int) -> "ScoreMoments":
+        """Return the moments in the subspace of the first ``m`` directions."""
+        rest = float(np.trace(self.products[m:, m:]))
+        return ScoreMoments(self.mean[:m], self.products[:m, :m], self.outside + rest)
+
+    def solve(self, theta: Subspace) -> Subspace:
+        """Return the same subspace, its centre and directions those of the scores."""
+        covariance = self.products - np.outer(self.mean, self.mean)
+        values, U = linalg.eigh(covariance, check_finite=False)
+        variances = np.maximum(values[::-1], 0.0)
+        total = float(variances.sum() + self.outside)
+        return Subspace(theta.mean + theta.W @ self.mean, theta.W @ U[:, ::-1], variances, total)
 
 
 def between(theta: Subspace, target: Subspace, step: float) -> Subspace:

@@ -4,11 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kmpe.arrays import Array
+from kmpe.arrays import ROUNDING, Array
 from kmpe.problems.base import Criterion
 from kmpe.rows.source import Block
 
-__all__ = ["Cost", "Distances", "Mean", "Products", "ScatterMatrix", "Scores"]
+__all__ = [
+    "Both",
+    "Cost",
+    "Distances",
+    "Mean",
+    "Products",
+    "ScatterMatrix",
+    "Scores",
+    "WeightedScores",
+]
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,29 @@ class Distances:
         norms = np.einsum("ij,ij->i", Y, Y)
         s = norms + (self.mean @ self.mean - 2 * P[:, 0]) - np.einsum("ij,ij->i", T, T)
         return np.maximum(s, 0.0, out=s), scores, norms
+
+
+@dataclass(frozen=True)
+class Both:
+    """The scores Wᵀ(y - μ) of rows, and in a last column their squared orthogonal distances.
+
+    A square that is rounding of ‖y - μ‖² is 0.
+    """
+
+    mean: Array
+    W: Array
+
+    def __call__(self, block: Block) -> Array:
+        """Return one row for each."""
+        return self.of(block.H)
+
+    def of(self, Y: Array) -> Array:
+        """Return one row for each row of an array."""
+        Y = Y - self.mean
+        T = Y @ self.W
+        norms = np.einsum("ij,ij->i", Y, Y)
+        squared = norms - np.einsum("ij,ij->i", T, T)
+        return np.column_stack([T, np.where(squared > ROUNDING * norms, squared, 0.0)])
 
 
 @dataclass(frozen=True)
@@ -97,3 +129,18 @@ class Products:
         aw = block.a * self.loss.weight(self.distances(block))
         # Twice as fast as Y.T @ T for rows in C order.
         return ((aw[:, None] * (block.H @ self.V)).T @ block.H,)
+
+
+@dataclass(frozen=True)
+class WeightedScores:
+    """Σ aᵢ wᵢ, and with scores t and orthogonal distance e of each row Σ aᵢ wᵢ (t, ttᵀ, ‖e‖²)."""
+
+    both: Both
+    distances: Distances
+    loss: Criterion
+
+    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
+        aw = block.a * self.loss.weight(self.distances(block))
+        both = self.both(block)
+        T = both[:, :-1]
+        return aw.sum(), aw @ T, (aw[:, None] * T).T @ T, aw @ both[:, -1]
