@@ -1,10 +1,12 @@
 """Annealing and settling: σ comes down without losing the clean rows, and rules find their σ."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from every_loss import LOSSES, name
-from kmpe import Cauchy, Correntropy, Huber, Squared, Tukey
+from kmpe import KMPE, Cauchy, Correntropy, Huber, Squared, Tukey
 from kmpe.losses.scale import RULES
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
@@ -142,3 +144,18 @@ def test_a_bracketed_rule_cannot_go_round_in_a_circle():
     assert free.steps == 40
     assert held.steps < 15
     assert held.loss.scale == pytest.approx(2, rel=0.02)
+
+
+def test_bounded_gives_weight_to_residuals_of_many_components():
+    # Silverman's rule on norms of 300 components: 20 standard deviations from zero.
+    s = np.random.default_rng(0).chisquare(300, size=2000)
+    problem = SimpleNamespace(
+        squared_residuals=lambda _: s, sample_weight=np.ones(2000), dim=12, penalty=lambda _: 0.0
+    )
+    free, held = (
+        settle(problem, KMPE(4, "silverman"), None, max_steps=0, bounded=bounded).loss
+        for bounded in (False, True)
+    )
+    assert free.weight(s).mean() < 1e-4 * KMPE(4, 1.0).weight(np.linspace(0, 9)).max()
+    assert held.weight(s).mean() > 0.04 * KMPE(4, 1.0).weight(np.linspace(0, 9)).max()
+    assert held.weight(10 * s).max() < 1e-6

@@ -26,6 +26,7 @@ from kmpe.problems.pca.distances import (
     variance_factor,
     within_limits,
 )
+from kmpe.problems.pca.subspace import ScoreMoments
 from kmpe.problems.pca.sums import Both
 from kmpe.rows.source import Rows
 from kmpe.solvers.record import Fit
@@ -99,11 +100,11 @@ def infer(
     final = problem.final(max(n_components, m))
     theta = final.solve(final.weighted(fit.theta, fit.criterion))
     inner = theta.leading(m)
-    T, orthogonal = final.both_distances(inner)
+    T, s, fitted = final.measured(inner, fit.theta)
+    orthogonal, weights = np.sqrt(s), fit.criterion.weight(fitted)
     a = points.a * (points.n_whole / points.n)
     counted = points.a > 0
     if believed is None:
-        s = orthogonal**2
         inside = counted & (s <= cutoff(s, points.a, problem.dim) ** 2)
         around = spread(orthogonal, inside, m, a)
         theta = _per_degree_of_freedom(theta, points.n)
@@ -112,7 +113,11 @@ def infer(
         near, within = _within(T, orthogonal, believed)
         inside = counted & near & within
         around = spread(orthogonal, inside, m, a)
-        moments = final.of_rows(a * within).moments(theta, fit.theta, fit.criterion)
+        counts = a * within
+        if len(theta.variances) == m and (counts @ weights) > 0:
+            moments = ScoreMoments.of(T, s, counts * weights)
+        else:
+            moments = final.of_rows(counts).moments(theta, fit.theta, fit.criterion)
         n = float(a @ within)
         factors = variance_factor(m, WIDE), variance_factor(around.dimensions)
         theta = _consistent(_per_degree_of_freedom(moments.solve(theta), n), m, *factors)
@@ -122,7 +127,6 @@ def infer(
     limits = Limits(around.limit, score_limit(float(a @ inside), m))
     inner = final.lift(inner)
     measured = OutlierMap(inner.mean, inner.W, inner.variances, limits)
-    weights = fit.criterion.weight(problem.squared_residuals(fit.theta))
     return Inferred(final.lift(theta), weights, measured.judged(T, orthogonal), measured)
 
 

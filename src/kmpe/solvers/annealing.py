@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic
 
+import numpy as np
+
 from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import FAR_OUT, ONCE, cutoff
@@ -25,6 +27,10 @@ _SETTLED = 0.01
 # How far outliers may inflate a rule's σ. The interquartile range of Silverman's rule has no
 # bound once a quarter of the rows are outliers.
 _MOST_INFLATED = 2.0
+# The least mean weight of the rows that are not far out, as a share of the largest weight there is:
+# a row that the fit passes through may outweigh 20 others. Silverman's σ² shrinks as n^(-1/5) while
+# squared norms of many components stay away from 0; without a bound the fit turns to single rows.
+_LEAST_WEIGHT = 0.05
 
 
 def solve_once(problem: Problem[Theta]) -> Move[Theta]:
@@ -130,7 +136,8 @@ def settle(
     max_steps : int
         The largest number of moves.
     bounded : bool
-        Whether σ may be at most twice what the rule says of the rows that are not far out.
+        Whether σ is held by the rows that are not far out: at most twice what the rule says of
+        them, and wide enough for them to have weight.
     bracketed : bool
         Whether a σ that the rule has called too small is a lower bound from then on, and one that
         it has called too large an upper one. Answers beyond either are replaced by the geometric
@@ -155,6 +162,26 @@ def settle(
     return Settled(resolved, theta, steps)
 
 
+def _widened(loss: Loss, s: Array) -> Loss:
+    """Return the loss with a σ at which squared residuals s have weight, if there is one."""
+    share = _mean_weight(loss, s)
+    while share < _LEAST_WEIGHT:
+        wider = loss.at(2**0.25 * loss.scale)
+        before, share = share, _mean_weight(wider, s)
+        if share <= before:  # with p > 2 residuals of zero never have any
+            break
+        loss = wider
+    return loss
+
+
+def _mean_weight(loss: Loss, s: Array) -> float:
+    """Return the mean weight of rows over the largest one; 1 for losses without bounds of both."""
+    if loss.singular or not (s.any() and loss.sup < math.inf):
+        return 1.0
+    largest = float(loss.weight(np.linspace(0, 10, 201) * loss.scale**2).max())
+    return float(loss.weight(s).mean()) / largest
+
+
 def resolve(problem: Problem[Theta], loss: Loss, theta: Theta) -> Loss:
     """Return the loss with its σ a number, for residuals like those of ``theta``.
 
@@ -175,6 +202,7 @@ def _resolved(
         inside = a * (s <= cutoff(s, a, problem.dim, z=FAR_OUT) ** 2)
         most = _MOST_INFLATED * loss.resolve(s, inside, problem.dim).scale
         resolved = resolved.at(min(resolved.scale, most))
+        resolved = _widened(resolved, s[inside > 0])
     while 0.5 * float(a @ resolved.rho(s)) + problem.penalty(theta) >= 0.5 * a.sum() * resolved.sup:
         resolved = resolved.at(2 * resolved.scale)
     return resolved.at(resolved.scale / math.sqrt(freedom))

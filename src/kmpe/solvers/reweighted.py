@@ -123,31 +123,24 @@ def _descend(
     criterion: Floored,
     max_halvings: int = 40,
 ) -> _State[Theta] | None:
-    """Return the best of the halved steps towards ``target``, or None if none descends.
+    """Return the first of the halved steps towards ``target`` that lowers the cost, or None.
 
-    The whole step is taken where the weighted problem lies above the cost, or nearly so. Otherwise
-    the search begins at twice the last one.
+    The whole step comes first where the weighted problem lies above the cost, or nearly so;
+    otherwise twice the last one, if that is shorter.
     """
     whole = criterion.loss.concave or problem.majorises
-    if whole:
-        moved = problem.weighted(target, criterion)
-        if moved.cost <= state.at.cost:
-            return _State(moved, 1.0)
-    best, least = 0.0, math.inf
-    step = min(1.0, 2 * state.step)
-    for _ in range(max_halvings):
-        cost = problem.cost(problem.between(state.at.theta, target, step), criterion)
-        if best and not cost < least:
-            break
-        if cost < state.at.cost:
-            best, least = step, cost
-            if whole:
-                break
+    step = 1.0 if whole else min(1.0, 2 * state.step)
+    for halving in range(max_halvings):
+        # Moments are needed of the step that is taken: most often it is the first.
+        if halving == 0:
+            moved = problem.weighted(problem.between(state.at.theta, target, step), criterion)
+            if moved.cost < state.at.cost or (whole and moved.cost == state.at.cost):
+                return _State(moved, step)
+        elif problem.cost(problem.between(state.at.theta, target, step), criterion) < state.at.cost:
+            moved = problem.weighted(problem.between(state.at.theta, target, step), criterion)
+            return _State(moved, step)
         step /= 2
-    if not best:
-        return None
-    moved = problem.weighted(problem.between(state.at.theta, target, best), criterion)
-    return _State(moved, best)
+    return None
 
 
 def _paper_cost(problem: Problem[Theta], loss: Loss, cost: float) -> float:

@@ -20,10 +20,10 @@ from kmpe.problems.pca.eigen import leading_eigenvectors
 from kmpe.problems.pca.points import Points
 from kmpe.problems.pca.subspace import ScoreMoments, Subspace, between, distance
 from kmpe.problems.pca.sums import (
-    Both,
     Cost,
     Distances,
     Mean,
+    Measured,
     Products,
     ScatterMatrix,
     Scores,
@@ -101,18 +101,19 @@ class WeightedPCA(ABC):
         """Return ‖x - μ‖² - ‖Wᵀ(x - μ)‖² of every row, clipped at 0."""
         return np.asarray(self.points.rows.column(self._distances(theta)))
 
-    def both_distances(self, theta: Subspace) -> tuple[Array, Array]:
-        """Return the scores and the orthogonal distance of every row."""
-        both = Both(theta.mean - self.points.offset, theta.W)
-        values = self.points.rows.column(both, theta.W.shape[1] + 1)
-        return values[:, :-1], np.sqrt(values[:, -1])
+    def measured(self, theta: Subspace, other: Subspace) -> tuple[Array, Array, Array]:
+        """Return scores and squared distance of every row, and that from another subspace."""
+        term = Measured(self._distances(theta), self._distances(other))
+        values = self.points.rows.column(term, theta.W.shape[1] + 2)
+        return values[:, :-2], values[:, -2], values[:, -1]
 
-    def moments(self, theta: Subspace, at: Subspace, loss: Criterion) -> "ScoreMoments":
+    def moments(self, theta: Subspace, at: Subspace, loss: Criterion) -> ScoreMoments:
         """Return the moments of the scores in ``theta`` of rows weighted by the loss at ``at``."""
-        both = Both(theta.mean - self.points.offset, theta.W)
-        sums = self.points.rows.total(WeightedScores(both, self._distances(at), loss))
+        sums = self.points.rows.total(
+            WeightedScores(self._distances(theta), self._distances(at), loss)
+        )
         if sums[0] == 0:
-            sums = self.points.rows.total(WeightedScores(both, self._distances(at), Squared()))
+            return self.moments(theta, at, Squared())
         return ScoreMoments(*(value / sums[0] for value in sums[1:]))
 
     def of_rows(self, a: Array) -> Self:

@@ -44,6 +44,12 @@ class ScoreMoments(NamedTuple):
     products: Array
     outside: Array
 
+    @classmethod
+    def of(cls, T: Array, s: Array, weights: Array) -> "ScoreMoments":
+        """Return the moments of rows with scores T and squared distances s."""
+        w = weights / weights.sum()
+        return cls(w @ T, (w[:, None] * T).T @ T, w @ s)
+
     def leading(self, m: int) -> "ScoreMoments":
         """Return the moments in the subspace of the first ``m`` directions."""
         rest = float(np.trace(self.products[m:, m:]))

@@ -13,6 +13,7 @@ __all__ = [
     "Cost",
     "Distances",
     "Mean",
+    "Measured",
     "Products",
     "ScatterMatrix",
     "Scores",
@@ -132,15 +133,32 @@ class Products:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """Scores and squared distance of rows in one subspace, and their squared distance from another.
+
+    Squares that are rounding of ‖y‖² are 0.
+    """
+
+    inner: Distances
+    other: Distances
+
+    def __call__(self, block: Block) -> Array:
+        """Return one row for each."""
+        s, scores, norms = self.inner.with_scores(block.H)
+        s[s <= ROUNDING * norms] = 0.0
+        return np.column_stack([scores - self.inner.mean @ self.inner.W, s, self.other(block)])
+
+
+@dataclass(frozen=True)
 class WeightedScores:
     """Σ aᵢ wᵢ, and with scores t and orthogonal distance e of each row Σ aᵢ wᵢ (t, ttᵀ, ‖e‖²)."""
 
-    both: Both
     distances: Distances
+    at: Distances
     loss: Criterion
 
     def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
-        aw = block.a * self.loss.weight(self.distances(block))
-        both = self.both(block)
-        T = both[:, :-1]
-        return aw.sum(), aw @ T, (aw[:, None] * T).T @ T, aw @ both[:, -1]
+        aw = block.a * self.loss.weight(self.at(block))
+        s, scores, _ = self.distances.with_scores(block.H)
+        T = scores - self.distances.mean @ self.distances.W
+        return aw.sum(), aw @ T, (aw[:, None] * T).T @ T, aw @ s
