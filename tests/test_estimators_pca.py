@@ -27,6 +27,7 @@ from kmpe import (
     Tukey,
 )
 from kmpe.datasets import contaminate_images
+from kmpe.estimators.inputs import RobustnessWarning
 from kmpe.metrics import reconstruction_error
 
 LOSSES = [
@@ -180,6 +181,42 @@ def test_one_column_gives_a_robust_mean_and_variance():
     assert model.explained_variance_[0] == pytest.approx(1, abs=0.2)
 
 
+# -- units and numbers of components ------------------------------------------------------------
+
+
+def test_columns_in_mixed_units_are_scaled():
+    X, U = rows(300, 8, 2)
+    X, spoilt = spoil(X, U, 0.2, "cluster")
+    units = 10.0 ** np.arange(-4, 4)
+    plain, scaled = (RobustPCA(2, scale="mad").fit(x) for x in (X, X * units))
+    np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-6)
+    np.testing.assert_allclose(scaled.mean_, plain.mean_ * units, rtol=1e-6)
+    np.testing.assert_allclose(scaled.transform(X * units), plain.transform(X), atol=1e-6)
+    np.testing.assert_array_equal(scaled.outliers_, plain.outliers_)
+    rebuilt = scaled.inverse_transform(scaled.transform(X * units))
+    np.testing.assert_allclose(rebuilt, plain.inverse_transform(plain.transform(X)) * units)
+    unscaled = plain.get_covariance() * np.outer(units, units)
+    np.testing.assert_allclose(scaled.get_covariance(), unscaled, rtol=1e-6)
+    assert scaled.distances(X * units).outliers[spoilt].all()
+
+
+def test_a_column_with_ties_is_scaled_with_a_warning():
+    X = rows(60, 4, 2)[0]
+    X[:, 1] = np.arange(60) % 4 == 0
+    with pytest.warns(RobustnessWarning, match="more than half of column 1 are equal"):
+        assert (RobustPCA(2, scale="mad").fit(X).scale_ > 0).all()
+
+
+@pytest.mark.parametrize(("n", "d", "m"), [(100, 8, 2), (300, 40, 5), (60, 200, 4), (200, 12, 1)])
+@pytest.mark.parametrize("kind", ["cluster", "directions"])
+def test_the_elbow_of_the_scree_is_found_among_outliers(n, d, m, kind):
+    X, U = rows(n, d, m, noise=1.0 if n > d else 0.3)
+    X, _ = spoil(X, U, 0.2, kind)
+    model = RobustPCA("auto").fit(X)
+    assert model.n_components_ == model.n_robust_components_ == m
+    assert angle(model, U) < 25
+
+
 # -- the loop --------------------------------------------------------------------------------
 
 
@@ -271,6 +308,7 @@ def test_frames_names_clones_and_pickles():
         ({"n_robust_components": 0.5}, "n_robust_components=0.5"),
         ({"loss": "huber"}, "loss='huber' must be None or a loss"),
         ({"init": "random"}, "init='random' must be one of robust, pca"),
+        ({"scale": "std"}, "scale='std' must be None or"),
         ({"max_iter": 0}, "max_iter=0 must be a whole number of at least 1"),
         ({"tol": 0}, "tol=0 must be a number above 0"),
     ],

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from kmpe.adaptive import choose_loss
     from kmpe.estimators.conformal import ConformalRegressor
     from kmpe.estimators.elm import ELMClassifier, ELMRegressor
+    from kmpe.estimators.imputer import RobustImputer
     from kmpe.estimators.linear import RobustLinearRegression
     from kmpe.estimators.pca import RobustPCA
     from kmpe.estimators.pca_l1 import PCAL1
@@ -41,6 +42,7 @@ __all__ = [
     "LogDensity",
     "Loss",
     "RiskSensitive",
+    "RobustImputer",
     "RobustLinearRegression",
     "RobustPCA",
     "Squared",
@@ -57,6 +59,7 @@ _HOMES = {
     "ELMRegressor": "kmpe.estimators.elm",
     "PCAL1": "kmpe.estimators.pca_l1",
     "RobustLinearRegression": "kmpe.estimators.linear",
+    "RobustImputer": "kmpe.estimators.imputer",
     "RobustPCA": "kmpe.estimators.pca",
     "choose_loss": "kmpe.adaptive",
 }

@@ -3,25 +3,35 @@
 PCA-KMPE, HQ-PCA, R1-PCA, PCA-GM and plain PCA of the paper are this estimator with another loss.
 """
 
+import numbers
 import warnings
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kmpe.arrays import Array, Mask
 from kmpe.choice.trimming import PCAScale
+from kmpe.estimators.holes import fit_with_holes
 from kmpe.estimators.inputs import (
     all_or_nothing,
     check_number,
+    check_weights,
     check_whole_number,
     is_whole,
     read,
     set_parameters,
 )
-from kmpe.estimators.projection import Projection, check_components, check_rows
+from kmpe.estimators.projection import (
+    Projection,
+    check_components,
+    check_rows,
+    column_deviations,
+)
+from kmpe.inference.missing import filled, inflation
 from kmpe.inference.pca import Inferred, infer
 from kmpe.losses import Loss, Squared
 from kmpe.problems.pca import Points, Subspace, WeightedPCA, weighted_pca
@@ -29,12 +39,18 @@ from kmpe.problems.pca.distances import RowDistances, kinds
 from kmpe.rows.threads import team
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
-from kmpe.solvers.walk import Chosen, walk
+from kmpe.solvers.walk import Chosen, Walked, walk
 from kmpe.starts.pca import PCAStart, most_dimensions
 
 __all__ = ["RobustPCA"]
 
 _INITS = ("robust", "pca")
+
+
+class _Fitted(NamedTuple):
+    rows: Points
+    walked: Walked[WeightedPCA, Subspace]
+    found: Inferred
 
 
 class RobustPCA(Projection):
@@ -49,9 +65,10 @@ class RobustPCA(Projection):
 
     Parameters
     ----------
-    n_components : int, float or None
-        The number of components; a share of the variance between 0 and 1 that they must hold; or
-        None for all of them.
+    n_components : int, float, "auto" or None
+        The number of components; a share of the variance between 0 and 1 that they must hold;
+        "auto" for the elbow of the scree of the inner half of the rows (growth ratio of Ahn and
+        Horenstein 2013); or None for all of them.
     loss : Loss, optional
         A loss of this package. By default `Trimmed`, with the limit of orthogonal distances as
         its σ: no weight for rows whose error stands out, and full weight for the rest.
@@ -60,6 +77,9 @@ class RobustPCA(Projection):
         rows give ``n_components``. By default ``n_components``, but at most a tenth of the number
         of rows and less than the number of columns; without a fixed ``n_components``, as many
         as hold that share (or 80%) of the variance.
+    scale : {"mad"}, optional
+        Whether columns are divided by their median absolute deviations first: for tables in mixed
+        units. Components, variances and distances are then those of the scaled columns.
     whiten : bool, default=False
         Whether `transform` divides the scores by their standard deviations.
     init : {"robust", "pca"}, default="robust"
@@ -85,6 +105,8 @@ class RobustPCA(Projection):
         As in scikit-learn, of the weighted rows.
     noise_variance_ : float
         Mean variance of the directions left out.
+    scale_ : array of shape (d,) or None
+        What columns were divided by.
     n_components_, n_robust_components_ : int
         The numbers of components.
     weights_ : array of shape (n,)
@@ -129,10 +151,11 @@ class RobustPCA(Projection):
 
     def __init__(
         self,
-        n_components: int | float | None = None,
+        n_components: int | float | str | None = None,
         *,
         loss: Loss | None = None,
         n_robust_components: int | None = None,
+        scale: str | None = None,
         whiten: bool = False,
         init: str = "robust",
         max_iter: int = 100,
@@ -142,6 +165,7 @@ class RobustPCA(Projection):
         self.n_components = n_components
         self.loss = loss
         self.n_robust_components = n_robust_components
+        self.scale = scale
         self.whiten = whiten
         self.init = init
         self.max_iter = max_iter
@@ -155,7 +179,8 @@ class RobustPCA(Projection):
         ----------
         X : array, data frame or memory map of shape (n, d)
             The rows. A memory map, or anything else with a shape and row slices (HDF5, zarr), is
-            read block by block and never copied as a whole.
+            read block by block and never copied as a whole. In an array NaN is a missing value:
+            fits and fillings then take turns.
         y : ignored
         sample_weight : array of shape (n,), optional
             How often each row counts.
@@ -165,30 +190,55 @@ class RobustPCA(Projection):
         self
         """
         with all_or_nothing(self):
-            self._fit(read(self, X, reset=True, ensure_min_samples=2), sample_weight)
+            X = read(self, X, reset=True, ensure_min_samples=2, ensure_all_finite="allow-nan")
+            self._check_parameters(X.shape)
+            self.scale_ = None if self.scale is None else column_deviations(X)
+            Z = X if self.scale_ is None else X / self.scale_
+            holes = np.isnan(Z) if isinstance(Z, np.ndarray) else None
+            if holes is None or not holes.any():
+                self._set(self._fit(check_rows(Z, sample_weight)))
+            else:
+                a = check_weights(sample_weight, Z)
+                self._set(fit_with_holes(self._fit, Z, holes, a))
         return self
 
-    def _fit(self, X: Any, sample_weight: npt.ArrayLike | None) -> None:
-        self._check_parameters(X.shape)
-        rows = check_rows(X, sample_weight)
-        m = self.n_components if is_whole(self.n_components) else rows.most_components
-        most = min(m, *X.shape)
+    def _fit(self, rows: Points, holes: Mask | None = None) -> "_Fitted":
+        """Return the rows, the fit, and what it says of them."""
+        n_components = self._n_components(rows)
         robust = not (self.init == "pca" or self.loss == Squared())
         with team():
-            problem = weighted_pca(rows, 0, most=most)
+            problem = weighted_pca(rows, 0, most=n_components)
             start = self._start(rows, robust=robust)
             walked = walk(problem, start, PCAScale(self.loss, robust), self._solve)
-            fit = walked.fit
-            found = infer(walked.chosen.problem, fit, walked.chosen.details, most)
+            chosen = walked.chosen
+            stretch = None if holes is None else inflation(holes, chosen.problem.m)
+            if self.n_components == "auto":
+                n_components = chosen.problem.m
+            found = infer(chosen.problem, walked.fit, chosen.details, n_components, stretch)
+        return _Fitted(rows, walked, found)
+
+    def _n_components(self, rows: Points) -> int:
+        """Return the largest number of components that may be asked for."""
+        if is_whole(self.n_components):
+            return self.n_components
+        if self.n_components == "auto":
+            return most_dimensions(rows)
+        return rows.most_components
+
+    def _set(self, fitted: "_Fitted") -> None:
+        """Set what users see."""
+        rows, walked, found = fitted
+        fit, theta = walked.fit, found.theta
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
         self.n_iter_ = walked.chosen.steps + fit.n_iter + 1
         self._set_rows(found, fit)
-        theta = found.theta
-        if self.n_components is not None and not is_whole(self.n_components):
+        m = theta.W.shape[1] if self.n_components == "auto" else self._n_components(rows)
+        if isinstance(self.n_components, numbers.Real) and not is_whole(self.n_components):
             reached = np.cumsum(theta.variances) / theta.total if theta.total > 0 else np.ones(1)
             m = min(m, int(np.searchsorted(reached, self.n_components, side="right")) + 1)
-        self._set_components(theta.mean, theta.W, theta.variances, theta.total, rows, m)
+        mean = theta.mean if self.scale_ is None else theta.mean * self.scale_
+        self._set_components(mean, theta.W, theta.variances, theta.total, rows, m)
 
     def _start(self, rows: Points, *, robust: bool) -> PCAStart:
         """Return the start, with m_r where a number is given."""
@@ -196,12 +246,13 @@ class RobustPCA(Projection):
         if m_r is None and is_whole(m) and m < rows.d:
             m_r = min(m, most_dimensions(rows))
         wanted = self.n_robust_components or m
+        # Without a number, as many dimensions as hold 80% of the variance of the central rows.
+        share = 0.8 if m is None or is_whole(m) else m
         return PCAStart(
             robust=robust,
             n_components=m_r,
             most=most_dimensions(rows),
-            # Without a number, as many dimensions as hold 80% of the variance of the central rows.
-            share=0.8 if m is None or is_whole(m) else float(m),
+            share=None if share == "auto" else float(share),
             n_wanted=wanted if is_whole(wanted) else 1,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
@@ -249,14 +300,59 @@ class RobustPCA(Projection):
             ``outliers``, true where either is above its limit in ``cutoffs_``.
         """
         check_is_fitted(self)
-        return self._map.distances(read(self, X, reset=False))
+        X = read(self, X, reset=False, ensure_all_finite="allow-nan")
+        if self.scale_ is not None:
+            X = X / self.scale_
+        holes = np.isnan(X) if isinstance(X, np.ndarray) else None
+        if holes is None or not holes.any():
+            return self._map.distances(X)
+        return self._map.distances(filled(X, self._map), inflation(holes, self._map.W.shape[1]))
+
+    def fill(self, X: Any) -> Array:
+        """Return rows with what is missing filled in by what the model expects there.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            The rows, NaN where a value is missing.
+
+        Returns
+        -------
+        array of shape (n, d)
+        """
+        check_is_fitted(self)
+        X = np.asarray(
+            validate_data(
+                self,
+                X,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan",
+                reset=False,
+            )
+        )
+        holes = np.isnan(X)
+        if not holes.any():
+            return np.asarray(X)
+        unit = np.ones(1) if self.scale_ is None else self.scale_
+        whole = np.where(holes, filled(X / unit, self._map) * unit, X)
+        return np.asarray(whole, dtype=X.dtype)
+
+    def _checked(self, X: Any) -> Array:
+        return np.asarray(self.fill(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     def _check_parameters(self, shape: tuple[int, ...]) -> None:
         if not (self.loss is None or isinstance(self.loss, Loss)):
             raise ValueError(f"loss={self.loss!r} must be None or a loss such as kmpe.KMPE(p=10)")
         if self.init not in _INITS:
             raise ValueError(f"init={self.init!r} must be one of {', '.join(_INITS)}")
-        check_components("n_components", self.n_components, shape, share=True)
+        if self.scale not in (None, "mad"):
+            raise ValueError(f'scale={self.scale!r} must be None or "mad"')
+        check_components("n_components", self.n_components, shape, share=True, auto=True)
         check_components("n_robust_components", self.n_robust_components, shape, share=False)
         check_whole_number("max_iter", self.max_iter)
         check_number("tol", self.tol)

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array
-from kmpe.estimators.inputs import check_weights, is_whole
+from kmpe.estimators.inputs import RobustnessWarning, check_weights, is_whole
 from kmpe.problems.pca import Points
 from kmpe.rows.checks import check_range
 
-__all__ = ["Projection", "check_components", "check_rows"]
+__all__ = ["Projection", "check_components", "check_rows", "column_deviations"]
 
 # A share of the total variance that is rounding.
 _NO_VARIANCE = 1e-14
@@ -24,6 +25,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """Scores, reconstructions and covariance, as scikit-learn's PCA has them."""
 
     whiten: bool
+    scale_: npt.NDArray[Any] | None = None
     components_: Array
     mean_: Array
     explained_variance_: Array
@@ -42,8 +44,10 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n, n_components_)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        scores = X @ self.components_.T - self.mean_ @ self.components_.T
+        X, mean = self._checked(X), self.mean_
+        if self.scale_ is not None:
+            X, mean = X / self.scale_, mean / self.scale_
+        scores = X @ self.components_.T - mean @ self.components_.T
         if self.whiten:
             scores /= self._deviations()
         return np.asarray(scores)
@@ -64,7 +68,10 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         scores = np.asarray(X)
         if self.whiten:
             scores = scores * self._deviations()
-        return np.asarray(scores @ self.components_ + self.mean_)
+        rows = scores @ self.components_
+        if self.scale_ is not None:
+            rows = rows * self.scale_
+        return np.asarray(rows + self.mean_)
 
     def score_samples(self, X: Any) -> Array:
         """Return the reconstruction error ‖x - μ - WWᵀ(x - μ)‖ of each row: small is good.
@@ -81,8 +88,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n,)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        Y = X - self.mean_
+        Y = self._checked(X) - self.mean_
+        if self.scale_ is not None:
+            Y /= self.scale_
         Y -= (Y @ self.components_.T) @ self.components_
         return np.asarray(np.linalg.norm(Y, axis=1))
 
@@ -113,7 +121,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         extra = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
         covariance = (self.components_.T * extra) @ self.components_
         covariance.flat[:: len(covariance) + 1] += self.noise_variance_
+        if self.scale_ is not None:
+            covariance *= np.outer(self.scale_, self.scale_)
         return np.asarray(covariance)
+
+    def _checked(self, X: Any) -> Array:
+        """Return rows to be measured, without holes."""
+        return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
 
     @property
     def _n_features_out(self) -> int:
@@ -173,14 +187,41 @@ def check_rows(X: Any, sample_weight: npt.ArrayLike | None) -> Points:
     return Points(X, a)
 
 
-def check_components(name: str, value: Any, shape: tuple[int, ...], *, share: bool) -> None:
+def column_deviations(X: Any) -> npt.NDArray[Any]:
+    """Return the median absolute deviation of each column, scaled to that of Gaussian values.
+
+    A column of which more than half are equal has the standard deviation in its place, and a
+    constant one 1.
+    """
+    if not isinstance(X, np.ndarray):
+        raise ValueError('scale="mad" needs X in memory: scale the columns beforehand')
+    deviations = 1.4826 * np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
+    tied = deviations == 0
+    if tied.any():
+        deviations[tied] = np.nanstd(X[:, tied], axis=0)
+        varying = np.flatnonzero(tied & (deviations > 0))
+        if len(varying):
+            warnings.warn(
+                f"more than half of column {varying[0]} are equal: its median absolute deviation "
+                "is 0, and the standard deviation, which outliers inflate, takes its place",
+                RobustnessWarning,
+                stacklevel=3,
+            )
+    return np.asarray(np.where(deviations > 0, deviations, 1.0).astype(X.dtype))
+
+
+def check_components(
+    name: str, value: Any, shape: tuple[int, ...], *, share: bool, auto: bool = False
+) -> None:
     """Refuse a number of components that the data do not have."""
+    if auto and isinstance(value, str) and value == "auto":
+        return
     n, d = shape
     if value is None or (is_whole(value) and 1 <= value <= min(n, d)):
         return
     if share and not is_whole(value) and isinstance(value, numbers.Real) and 0 < float(value) < 1:
         return
-    between = ", a share of the variance between 0 and 1," if share else ""
+    between = ', "auto", a share of the variance between 0 and 1,' if share else ""
     raise ValueError(
         f"{name}={value!r} must be a whole number from 1 to {min(n, d)}{between} or None: "
         f"X has {n} rows and {d} columns"

@@ -44,6 +44,8 @@ class OutlierMap:
     ----------
     mean, W, variances : array
         Centre, directions, and variances of the scores.
+    noise : float
+        The mean variance in the directions outside it.
     limits : Limits
         The largest distances of rows that are no outliers.
     """
@@ -51,13 +53,17 @@ class OutlierMap:
     mean: Array
     W: Array
     variances: Array
+    noise: float
     limits: Limits
 
-    def distances(self, X: Any) -> RowDistances:
-        """Return the distances of rows in memory or read by block."""
+    def distances(self, X: Any, stretch: Array | float = 1.0) -> RowDistances:
+        """Return the distances of rows in memory or read by block.
+
+        Orthogonal ones are multiplied by ``stretch``.
+        """
         both = Both(self.mean, self.W)
         values = Rows.inputs(X).column(both, self.W.shape[1] + 1)
-        return self.judged(values[:, :-1], np.sqrt(values[:, -1]))
+        return self.judged(values[:, :-1], stretch * np.sqrt(values[:, -1]))
 
     def judged(self, T: Array, orthogonal: Array) -> RowDistances:
         """Return the distances of rows with scores T."""
@@ -90,18 +96,26 @@ class Inferred:
 
 
 def infer(
-    problem: WeightedPCA, fit: Fit[Subspace], believed: Believed | None, n_components: int
+    problem: WeightedPCA,
+    fit: Fit[Subspace],
+    believed: Believed | None,
+    n_components: int,
+    stretch: Array | None = None,
 ) -> Inferred:
     """Return at least ``n_components`` components, and what they say of the rows.
 
     A start that is not robust has no believed rows: all rows then count as the loss has them.
+    Orthogonal distances of rows with holes are multiplied by ``stretch``.
     """
     points, m = problem.points, problem.m
     final = problem.final(max(n_components, m))
     theta = final.solve(final.weighted(fit.theta, fit.criterion))
     inner = theta.leading(m)
     T, s, fitted = final.measured(inner, fit.theta)
-    orthogonal, weights = np.sqrt(s), fit.criterion.weight(fitted)
+    weights = fit.criterion.weight(fitted)
+    if stretch is not None:
+        s = stretch**2 * s
+    orthogonal = np.sqrt(s)
     a = points.a * (points.n_whole / points.n)
     counted = points.a > 0
     if believed is None:
@@ -126,7 +140,9 @@ def infer(
         inner = _consistent(_per_degree_of_freedom(moved, n), m, *factors)
     limits = Limits(around.limit, score_limit(float(a @ inside), m))
     inner = final.lift(inner)
-    measured = OutlierMap(inner.mean, inner.W, inner.variances, limits)
+    rest = max(inner.total - float(inner.variances.sum()), 0.0)
+    noise = rest / max(1, min(points.n_whole - 1, problem.n_directions) - m)
+    measured = OutlierMap(inner.mean, inner.W, inner.variances, noise, limits)
     return Inferred(final.lift(theta), weights, measured.judged(T, orthogonal), measured)
 
 

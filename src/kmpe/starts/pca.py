@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import Array, Index, Mask
+from kmpe.arrays import ROUNDING, Array, Index, Mask
 from kmpe.losses import Squared
 from kmpe.problems.pca import Points, Scatter, Subspace, WeightedPCA, weighted_pca
 from kmpe.problems.pca.distances import spread
@@ -18,7 +18,7 @@ from kmpe.solvers.walk import Begun
 from kmpe.starts.outlyingness import coordinates, outlyingness
 from kmpe.starts.trimmed_likelihood import believable_rows
 
-__all__ = ["Believed", "PCAStart", "enough_components", "most_dimensions"]
+__all__ = ["Believed", "PCAStart", "enough_components", "growth_ratio", "most_dimensions"]
 
 # The robust start looks at this many rows, and at 20 for each component.
 _ROWS = 600
@@ -47,8 +47,8 @@ class PCAStart:
         Which of the two.
     n_components : int, optional
         The number of dimensions that weights are learnt in, if it is given.
-    share : float
-        The share of the variance that they must hold otherwise.
+    share : float, optional
+        The share of the variance that they must hold otherwise; without one, `growth_ratio`.
     most : int
         The largest number of them, `most_dimensions`.
     n_wanted : int
@@ -59,7 +59,7 @@ class PCAStart:
 
     robust: bool
     n_components: int | None
-    share: float
+    share: float | None
     most: int
     n_wanted: int
     seed: int
@@ -68,7 +68,11 @@ class PCAStart:
         """Return where the fit begins, its problem in the dimensions that weights are learnt in."""
         if self.robust:
             return self._from_believable_rows(problem)
-        problem = problem.with_components(self.n_components or self.most)
+        m = self.n_components or self.most
+        if self.share is None and self.n_components is None:
+            points = problem.points
+            m = growth_ratio(points.some(points.sample(_ROWS, self.seed)).X, self.most)
+        problem = problem.with_components(m)
         return Begun(problem, problem, _plain_pca(problem))
 
     def _from_believable_rows(self, problem: WeightedPCA) -> Begun[WeightedPCA, Subspace]:
@@ -78,7 +82,7 @@ class PCAStart:
         Z = coordinates(X)
         rank = np.argsort(outlyingness(Z), kind="stable")
         half = Z[rank[: len(Z) // 2 + 1]]
-        m = self.n_components or enough_components(half, self.share, self.most)
+        m = self.n_components or self._n_components(half)
         inside = believable_rows(Z, rank, m)
         problem = problem.with_components(m)
         some = weighted_pca(Points(X[inside], np.ones(np.count_nonzero(inside))), m)
@@ -91,6 +95,11 @@ class PCAStart:
             sample = points.some(points.sample(size, self.seed + 1))
             return replace(begun, sample=Scatter(sample, m))
         return begun
+
+    def _n_components(self, Z: Array) -> int:
+        if self.share is None:
+            return growth_ratio(Z, self.most)
+        return enough_components(Z, self.share, self.most)
 
 
 def most_dimensions(points: Points) -> int:
@@ -109,3 +118,19 @@ def enough_components(Z: Array, share: float, most: int) -> int:
     if not total > 0:
         return min(1, most)
     return min(most, int(np.searchsorted(np.cumsum(variances) / total, share)) + 1)
+
+
+def growth_ratio(Z: Array, most: int) -> int:
+    """Return the number of components at the elbow of the scree of some rows.
+
+    The growth ratio of Ahn and Horenstein (2013): with V(k) the variance that k components leave,
+    the k at which log(V(k - 1) / V(k)) falls by the largest ratio to the next one.
+    """
+    variances = linalg.svdvals(Z - Z.mean(axis=0), check_finite=False) ** 2
+    variances = variances[variances > ROUNDING * variances.max(initial=0.0)]
+    most = min(most, len(variances) - 2)
+    if most < 1:
+        return 1
+    left = np.cumsum(variances[::-1])[::-1]
+    growth = np.log(left[:-1] / left[1:])
+    return int(np.argmax(growth[:most] / growth[1 : most + 1])) + 1
