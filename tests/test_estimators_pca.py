@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csc_array, csr_matrix
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
@@ -293,6 +294,33 @@ def test_frames_names_clones_and_pickles():
     assert list(T.columns) == ["robustpca0", "robustpca1"]
     again = pickle.loads(pickle.dumps(model.fit(X)))
     pd.testing.assert_frame_equal(T, again.transform(X))
+
+
+# -- rows that are not an array ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [csr_matrix, csc_array])
+@pytest.mark.parametrize("shape", [(300, 20), (40, 120)])
+def test_sparse_rows_are_those_of_the_dense_ones(shape, kind):
+    X = rows(*shape, 2)[0]
+    X[np.abs(X) < 1] = 0
+    X[:10] *= 10
+    dense, sparse = RobustPCA(2).fit(X), RobustPCA(2).fit(kind(X))
+    for name in ("components_", "mean_", "explained_variance_", "outliers_", "weights_"):
+        np.testing.assert_allclose(getattr(sparse, name), getattr(dense, name), atol=1e-10)
+    np.testing.assert_allclose(sparse.transform(kind(X)), dense.transform(X), atol=1e-8)
+    np.testing.assert_allclose(sparse.score_samples(kind(X)), dense.score_samples(X))
+    np.testing.assert_array_equal(sparse.distances(kind(X)).outliers, dense.outliers_)
+
+
+def test_a_memory_map_is_fitted_and_measured_as_an_array_is(tmp_path):
+    X, U = rows(3000, 20, 2)
+    X, _ = spoil(X, U, 0.1, "cluster")
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    one, other = RobustPCA(2).fit(X), RobustPCA(2).fit(mapped)
+    np.testing.assert_allclose(other.components_, one.components_, atol=1e-10)
+    np.testing.assert_array_equal(other.distances(mapped).outliers, one.outliers_)
 
 
 # -- bad input -------------------------------------------------------------------------------

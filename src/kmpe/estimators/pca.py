@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -36,6 +37,7 @@ from kmpe.inference.pca import Inferred, infer
 from kmpe.losses import Loss, Squared
 from kmpe.problems.pca import Points, Subspace, WeightedPCA, weighted_pca
 from kmpe.problems.pca.distances import RowDistances, kinds
+from kmpe.rows.sparse import Dense
 from kmpe.rows.threads import team
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
@@ -177,10 +179,10 @@ class RobustPCA(Projection):
 
         Parameters
         ----------
-        X : array, data frame or memory map of shape (n, d)
-            The rows. A memory map, or anything else with a shape and row slices (HDF5, zarr), is
-            read block by block and never copied as a whole. In an array NaN is a missing value:
-            fits and fillings then take turns.
+        X : array, data frame, sparse matrix or memory map of shape (n, d)
+            The rows. A sparse matrix is never dense as a whole; a memory map, or anything else with
+            a shape and row slices (HDF5, zarr), is read block by block. In an array NaN is a
+            missing value: fits and fillings then take turns.
         y : ignored
         sample_weight : array of shape (n,), optional
             How often each row counts.
@@ -190,7 +192,7 @@ class RobustPCA(Projection):
         self
         """
         with all_or_nothing(self):
-            X = read(self, X, reset=True, ensure_min_samples=2, ensure_all_finite="allow-nan")
+            X = self._read(X, reset=True, ensure_min_samples=2)
             self._check_parameters(X.shape)
             self.scale_ = None if self.scale is None else column_deviations(X)
             Z = X if self.scale_ is None else X / self.scale_
@@ -216,6 +218,12 @@ class RobustPCA(Projection):
                 n_components = chosen.problem.m
             found = infer(chosen.problem, walked.fit, chosen.details, n_components, stretch)
         return _Fitted(rows, walked, found)
+
+    def _read(self, X: Any, **checks: Any) -> Any:
+        """Return rows: an array that may have holes, or what is read block by block."""
+        if issparse(X):
+            return Dense(read(self, X, accept_sparse="csr", **checks))
+        return read(self, X, ensure_all_finite="allow-nan", **checks)
 
     def _n_components(self, rows: Points) -> int:
         """Return the largest number of components that may be asked for."""
@@ -300,7 +308,7 @@ class RobustPCA(Projection):
             ``outliers``, true where either is above its limit in ``cutoffs_``.
         """
         check_is_fitted(self)
-        X = read(self, X, reset=False, ensure_all_finite="allow-nan")
+        X = self._read(X, reset=False)
         if self.scale_ is not None:
             X = X / self.scale_
         holes = np.isnan(X) if isinstance(X, np.ndarray) else None
@@ -337,12 +345,15 @@ class RobustPCA(Projection):
         whole = np.where(holes, filled(X / unit, self._map) * unit, X)
         return np.asarray(whole, dtype=X.dtype)
 
-    def _checked(self, X: Any) -> Array:
-        return np.asarray(self.fill(X))
+    def _checked(self, X: Any) -> Any:
+        if issparse(X):
+            return read(self, X, reset=False, accept_sparse="csr")
+        return self.fill(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     def _check_parameters(self, shape: tuple[int, ...]) -> None:

@@ -14,6 +14,7 @@ from kmpe.arrays import Array
 from kmpe.estimators.inputs import RobustnessWarning, check_weights, is_whole
 from kmpe.problems.pca import Points
 from kmpe.rows.checks import check_range
+from kmpe.rows.source import is_sparse
 
 __all__ = ["Projection", "check_components", "check_rows", "column_deviations"]
 
@@ -45,9 +46,10 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self)
         X, mean = self._checked(X), self.mean_
+        W = self.components_
         if self.scale_ is not None:
-            X, mean = X / self.scale_, mean / self.scale_
-        scores = X @ self.components_.T - mean @ self.components_.T
+            W = W / self.scale_
+        scores = X @ W.T - mean @ W.T
         if self.whiten:
             scores /= self._deviations()
         return np.asarray(scores)
@@ -88,7 +90,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n,)
         """
         check_is_fitted(self)
-        Y = self._checked(X) - self.mean_
+        X = self._checked(X)
+        Y = (X.toarray() if is_sparse(X) else X) - self.mean_
         if self.scale_ is not None:
             Y /= self.scale_
         Y -= (Y @ self.components_.T) @ self.components_
@@ -125,7 +128,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             covariance *= np.outer(self.scale_, self.scale_)
         return np.asarray(covariance)
 
-    def _checked(self, X: Any) -> Array:
+    def _checked(self, X: Any) -> Any:
         """Return rows to be measured, without holes."""
         return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
 

@@ -1,0 +1,33 @@
+"""Rows of a sparse matrix, dense a block at a time: never the whole of it."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kmpe.arrays import Index
+
+__all__ = ["Dense"]
+
+
+class Dense:
+    """The rows of a CSR matrix as dense ones, made when they are asked for.
+
+    Parameters
+    ----------
+    X : sparse matrix of shape (n, d)
+        The rows.
+    """
+
+    ndim = 2
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+        self.shape: tuple[int, int] = tuple(X.shape)
+        self.dtype: np.dtype[Any] = X.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, where: slice | Index) -> npt.NDArray[Any]:
+        return np.asarray(self._X[where].toarray())
