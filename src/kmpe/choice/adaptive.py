@@ -13,10 +13,10 @@ inputs, a density of it says nothing, and the MM-estimate is taken.
 from dataclasses import dataclass, replace
 
 from kmpe.arrays import Array
-from kmpe.choice.loss import LOOKS, Choice, choose_loss, hausman
+from kmpe.choice.loss import LOOKS, REFERENCE, Choice, choose_loss, hausman
 from kmpe.choice.noise import Noise, granularity
 from kmpe.choice.slope import mean_slope
-from kmpe.losses import Loss, Squared, Tukey
+from kmpe.losses import Correntropy, Loss, Squared, Tukey
 from kmpe.problems.leverage import root_of_inverse
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
@@ -61,6 +61,8 @@ class AdaptiveLoss:
         start: Start = begun.details
         if start.status is Status.EXACT:
             return _exact(begun)
+        if start.status is Status.FEW_ROWS and start.scale > 0:
+            return self._few_rows(begun)
         problem, sample = _without(BadLeverage.of(begun.sample.rows, start), begun)
         a, theta = sample.sample_weight, begun.theta
         counts = _counted(problem, sample).a
@@ -75,6 +77,22 @@ class AdaptiveLoss:
             choice = choose_loss(R, sample_weight=counts, leverage=leverages, grain=grain)
             theta = self._fit(sample, choice.loss, theta)
         return self._checked(problem, sample, theta, choice, begun)
+
+    def _few_rows(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
+        """Return the plain loss at the scale of the start: the fit meets half of the rows.
+
+        Their residuals are rounding, and say nothing of the noise.
+        """
+        loss = Correntropy(REFERENCE * begun.details.scale)
+        theta = self._fit(begun.sample, loss, begun.theta)
+        return Chosen(
+            _weighed_alike(begun.problem, begun.sample, loss, theta),
+            _weighed_alike(begun.sample, begun.sample, loss, theta),
+            theta,
+            loss,
+            details=Looked(None, None),
+            caution=begun.caution,
+        )
 
     def _checked(
         self,

@@ -251,7 +251,7 @@ def least_absolute(data: Data, max_steps: int = 50) -> tuple[Array, float]:
         r = np.sqrt(_norms(R))
         if not r.any():
             break
-        theta = theta + steps(Z, a / np.maximum(r, _DEPENDENT * np.median(r[r > 0])), R)[0]
+        theta = theta + steps(Z, a / np.maximum(r, _SETTLED * np.median(r[r > 0])), R)[0]
     if n <= data.k:
         return theta, 0.0
     # It meets k rows: the median is that of the n - k others.
