@@ -8,13 +8,11 @@ import numpy as np
 from kmpe.arrays import Array
 from kmpe.estimators.linear import RobustLinearRegression
 from kmpe.losses import Squared
+from kmpe.plots.distances import MOST_ROWS
 from kmpe.plots.drawing import GREY, RED, axes
 from kmpe.plots.residuals import final_step, prepared
 
 __all__ = ["CoefficientDisplay", "column_scales"]
-
-# Rows that are enough for the unit of an axis.
-_MOST_ROWS = 20_000
 
 
 class CoefficientDisplay:
@@ -174,6 +172,6 @@ def _with_intervals(model: Any, level: float) -> Array:
 def column_scales(X: Any) -> Array:
     """Return 1.4826 times the MAD of each column, or its standard deviation where that is 0."""
     X = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)
-    X = X[:: 1 + len(X) // _MOST_ROWS]
+    X = X[:: 1 + len(X) // MOST_ROWS]
     mad = 1.4826 * np.median(np.abs(X - np.median(X, axis=0)), axis=0)
     return np.asarray(np.where(mad > 0, mad, X.std(axis=0)))

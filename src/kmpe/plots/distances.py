@@ -11,10 +11,10 @@ from sklearn.utils import check_array
 
 from kmpe.arrays import Array
 
-__all__ = ["Distances", "robust_distances"]
+__all__ = ["MOST_ROWS", "Distances", "robust_distances"]
 
-# Beyond so many rows, that many of them give centre and covariance: each entry to 1 / √1000 = 3%.
-_MOST_ROWS = 1000
+#: Beyond so many rows, that many of them give centre and covariance: each entry to 1 / √1000 = 3%.
+MOST_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def robust_distances(X: Any) -> Distances:
     X = check_array(X, dtype=np.float64, accept_sparse="csr")
     X = X.toarray() if hasattr(X, "toarray") else X
     rng = np.random.RandomState(0)
-    some = X if len(X) <= _MOST_ROWS else X[rng.choice(len(X), _MOST_ROWS, replace=False)]
+    some = X if len(X) <= MOST_ROWS else X[rng.choice(len(X), MOST_ROWS, replace=False)]
     middle = np.median(some, axis=0)
     mad = np.median(np.abs(some - middle), axis=0)
     varies = mad > 0

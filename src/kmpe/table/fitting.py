@@ -17,14 +17,14 @@ from sklearn.preprocessing import RobustScaler
 from kmpe import ELMClassifier, ELMRegressor, RobustLinearRegression, Squared
 from kmpe.plots.distances import Distances, robust_distances
 from kmpe.progress import Progress
-from kmpe.table.columns import Column, cleaned, describe, display_names, numbers, preparation
+from kmpe.table.columns import Column, cleaned, describe, display_names, preparation
 from kmpe.table.comparison import Score, compare
 from kmpe.table.errors import TableError, nearest
 from kmpe.table.reading import Table, read_table
+from kmpe.table.targets import row_weights, targets
 
 __all__ = ["Fitted", "fit"]
 
-_LEAST_ROWS = 5
 MODELS = ("auto", "linear", "machine")
 
 
@@ -141,7 +141,7 @@ def fit(
     Raises
     ------
     TableError
-        When the table cannot be read or fitted; the message says why.
+        When the table cannot be read or fitted.
     """
     if model not in MODELS:
         raise TableError(f"there is no model {model!r}: choose one of {', '.join(MODELS)}")
@@ -153,9 +153,9 @@ def fit(
         for name in (target, *([weights] if weights else []), *drop):
             if name not in frame.columns:
                 raise TableError(f"{table.name} has no column {name!r}: {nearest(name, known)}")
-        y, task, said = _targets(frame[target], target, linear=model == "linear")
+        y, task, said = targets(frame[target], target, linear=model == "linear")
         rows = np.asarray(y.index)
-        a = None if weights is None else _weights(frame[weights].loc[rows], weights)
+        a = None if weights is None else row_weights(frame[weights].loc[rows], weights)
         others = frame.drop(columns=[target, *([weights] if weights else []), *drop])
         columns = describe(others)
         number_columns = [c.name for c in columns if c.kind in ("number", "date")]
@@ -196,55 +196,9 @@ def fit(
     )
 
 
-def _targets(values: pd.Series, name: str, *, linear: bool) -> tuple[pd.Series, str, list[str]]:
-    """Return the targets of the rows that have one, the task, and what was decided."""
-    if values.isna().all():
-        raise TableError(f"the target {name!r} has no values")
-    found, said = numbers(values)
-    is_words = found is None or bool(pd.api.types.is_bool_dtype(values))
-    two = found is not None and found.nunique() == 2 and bool((found.dropna() % 1 == 0).all())
-    notes = [f"{name}: {said}."] if said and not is_words else []
-    if found is None or is_words or (two and not linear):
-        if linear and found is None:
-            raise TableError(f"the target {name!r} holds words: a linear model predicts numbers")
-        task = "classification"
-        y = values.dropna()
-        y = y.map(lambda cell: str(cell).strip()) if is_words else y
-        counts = y.value_counts()
-        if len(counts) > max(20, len(y) / 10):
-            raise TableError(
-                f"the target {name!r} has {len(counts)} different words in {len(y)} rows: "
-                "a category needs about ten rows"
-            )
-        if two and not is_words:
-            notes.append(f"{name} has two values and was taken for a category.")
-    else:
-        task = "regression"
-        y = found.where(np.isfinite(found)).dropna()
-    aside = len(values) - len(y)
-    if aside:
-        notes.append(f"{aside} of {len(values)} rows have no {name} and were set aside.")
-    if len(y) < _LEAST_ROWS:
-        raise TableError(f"{len(y)} rows with a {name!r} are too few: {_LEAST_ROWS} are needed")
-    if y.nunique() == 1:
-        raise TableError(
-            f"the target {name!r} is always {y.iloc[0]!s}: there is nothing to predict"
-        )
-    return y, task, notes
-
-
 def _of_rows(inputs: pd.DataFrame, rows: npt.NDArray[np.intp]) -> pd.DataFrame:
     """Return the inputs of some rows; those of all are not copied."""
     return inputs if len(rows) == len(inputs) else inputs.loc[rows]
-
-
-def _weights(values: pd.Series, name: str) -> npt.NDArray[np.float64]:
-    found, _ = numbers(values)
-    if found is None or found.isna().any() or (found < 0).any() or not np.isfinite(found).all():
-        raise TableError(f"the weights {name!r} must be numbers, none missing and none below 0")
-    if not (found > 0).any():
-        raise TableError(f"the weights {name!r} are all 0")
-    return found.to_numpy()
 
 
 def _recipes(task: str, model: str, seed: int) -> dict[str, Pipeline]:

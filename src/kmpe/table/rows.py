@@ -12,8 +12,6 @@ __all__ = ["COVERAGE", "outlier_table", "worst_rows"]
 
 #: Coverage of the prediction intervals.
 COVERAGE = 0.9
-# An input so many times its MAD from its median is told as the reason why a row lies far out.
-_FAR = 5.0
 
 
 def outlier_table(fitted: Fitted) -> pd.DataFrame:
@@ -79,7 +77,7 @@ def _reasons(fitted: Fitted, outliers: pd.DataFrame) -> list[str]:
 
 
 def _far_inputs(fitted: Fitted, rows: pd.Index) -> list[str]:
-    """Return for rows whose inputs lie far out which input does; nothing for the others."""
+    """Return for rows whose inputs lie far out which input does most; nothing for the others."""
     numbers = fitted.X.select_dtypes("number")
     found = fitted.distances
     where = fitted.X.index.get_indexer(rows)
@@ -91,12 +89,9 @@ def _far_inputs(fitted: Fitted, rows: pd.Index) -> list[str]:
     far = np.nan_to_num(np.abs(values - middle) / np.where(mad > 0, mad, np.inf))
     furthest = far.argmax(axis=1)
     return [
-        _far_input(numbers.columns[j], value[j], middle[j], size[j]) if out else ""
-        for out, j, value, size in zip(beyond, furthest, values, far, strict=True)
+        f"; its inputs lie far out: {numbers.columns[j]} is {value[j]:.4g}, the median "
+        f"{middle[j]:.4g}"
+        if out
+        else ""
+        for out, j, value in zip(beyond, furthest, values, strict=True)
     ]
-
-
-def _far_input(name: str, value: float, middle: float, size: float) -> str:
-    if size <= _FAR:
-        return "; its inputs lie far out together"
-    return f"; its inputs lie far out: {name} is {value:.4g}, the median {middle:.4g}"

@@ -8,9 +8,6 @@ from kmpe.table.fitting import Fitted
 
 __all__ = ["coefficient_rows", "verdict"]
 
-# A slope of least squares so many of its robust standard errors away was moved.
-_MOVED = 2.0
-
 
 def verdict(fitted: Fitted) -> str:
     """Return what there is to know of a fit, in two sentences."""
@@ -38,15 +35,16 @@ def _least_squares(fitted: Fitted) -> str:
         moved = np.nan_to_num((plain.coef_ - robust.coef_) / errors, posinf=0.0, neginf=0.0)
     j = int(np.argmax(np.abs(moved)))
     wide = _typical(fitted.y - plain.predict(inputs)) / _typical(fitted.y - robust.predict(inputs))
-    if abs(moved[j]) < _MOVED or not robust.outliers_.any():
+    if not robust.outliers_.any():
         return (
             "The slopes of least squares differ from the robust ones by at most "
             f"{abs(moved[j]):.1f} standard errors."
         )
-    tail = f", and its median error is {wide:.2g} times as large" if wide > 1.05 else ""
+    tail = f", and its median error {wide:.2g} times that of the robust fit" if wide > 0 else ""
     return (
-        f"Least squares is moved: its slope of {fitted.names[j]} is {plain.coef_[j]:.3g} instead "
-        f"of {robust.coef_[j]:.3g}, {abs(moved[j]):.1f} standard errors away{tail}."
+        f"Least squares counts them in full: its slope of {fitted.names[j]} is "
+        f"{plain.coef_[j]:.3g} instead of {robust.coef_[j]:.3g}, {abs(moved[j]):.1f} standard "
+        f"errors away{tail}."
     )
 
 
