@@ -15,9 +15,10 @@ def verdict(fitted: Fitted) -> str:
     n, k = len(outliers), int(outliers.sum())
     share = f"{k:,} of {n:,} rows ({k / n:.1%})"
     if fitted.task == "classification":
-        if not k:
-            return f"None of the {n:,} rows has a {fitted.target} that the others speak against."
-        return f"{share} have a {fitted.target} that the other rows speak against."
+        against = int((outliers & (fitted.predicted != fitted.y)).sum())
+        said = f"{against:,} of {n:,} rows ({against / n:.1%}) have a {fitted.target} that the "
+        hard = f" {k - against:,} more are hard to tell." if k > against else ""
+        return f"{said}other rows speak against.{hard}"
     said = f"{share} do not fit the others." if k else f"All {n:,} rows fit each other."
     if "linear" not in fitted.models:
         return said
