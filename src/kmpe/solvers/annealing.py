@@ -28,9 +28,9 @@ _SETTLED = 0.01
 # bound once a quarter of the rows are outliers.
 _MOST_INFLATED = 2.0
 # The least mean weight of the rows that are not far out, as a share of the largest weight there is:
-# a row that the fit passes through may outweigh 20 others. Silverman's σ² shrinks as n^(-1/5) while
+# a row that the fit passes through may outweigh 5 others. Silverman's σ² shrinks as n^(-1/5) while
 # squared norms of many components stay away from 0; without a bound the fit turns to single rows.
-_LEAST_WEIGHT = 0.05
+_LEAST_WEIGHT = 0.2
 
 
 def solve_once(problem: Problem[Theta]) -> Move[Theta]:
