@@ -77,6 +77,8 @@ def main():
             models = {
                 f"PCA {solver}": PCA(m, svd_solver=solver, random_state=0),
                 "RobustPCA": RobustPCA(m, random_state=0),
+                "PCA-KMPE p=2": RobustPCA(m, loss=KMPE(2, "silverman"), random_state=0),
+                "PCA-KMPE p=10": RobustPCA(m, loss=KMPE(10, "silverman"), random_state=0),
             }
             report(f"{name} {shape[0]} x {shape[1]}", "3", models, X, options.repeats, U)
 

@@ -140,8 +140,8 @@ def settle(
         them, and wide enough for them to have weight.
     bracketed : bool
         Whether a σ that the rule has called too small is a lower bound from then on, and one that
-        it has called too large an upper one. Answers beyond either are replaced by the geometric
-        mean of both, so that the bracket halves and σ cannot go round in a circle.
+        it has called too large an upper one. Where there are both, σ is their geometric mean: the
+        bracket halves, and σ cannot go round in a circle.
     freedom : float
         The share of the residuals' variance that the fit has left in them: 1 - k / n for a fit of k
         parameters to these n rows.
@@ -155,7 +155,7 @@ def settle(
         before, resolved = resolved.scale, _resolved(problem, loss, theta, bounded, freedom)
         if bracketed:
             low, high = (before, high) if resolved.scale > before else (low, before)
-            if 0 < low < high < math.inf and not low < resolved.scale < high:
+            if low > 0 and high < math.inf:
                 resolved = resolved.at(math.sqrt(low * high))
         settled = abs(resolved.scale - before) <= _SETTLED * before
         steps += 1

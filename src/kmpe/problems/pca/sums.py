@@ -84,11 +84,11 @@ class ScatterMatrix:
     loss: Criterion
 
     def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
-        s = self.distances(block)
-        aw = block.a * self.loss.weight(s)
+        rho, w = self.loss.rho_and_weight(self.distances(block))
+        aw = block.a * w
         root = np.sqrt(aw)
         Y = block.H * root[:, None]
-        return block.a @ self.loss.rho(s), aw.sum(), Y.T @ Y, root @ Y
+        return block.a @ rho, aw.sum(), Y.T @ Y, root @ Y
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,10 @@ class Scores:
 
     def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
         s, scores, norms = self.distances.with_scores(block.H)
-        aw = block.a * self.loss.weight(s)
+        rho, w = self.loss.rho_and_weight(s)
+        aw = block.a * w
         both = np.column_stack([aw, aw[:, None] * scores]).T @ block.H
-        return block.a @ self.loss.rho(s), aw.sum(), both, aw @ norms
+        return block.a @ rho, aw.sum(), both, aw @ norms
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,9 @@ class Mean:
 
     def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
         s, _, norms = self.distances.with_scores(block.H)
-        aw = block.a * self.loss.weight(s)
-        return block.a @ self.loss.rho(s), aw.sum(), aw @ block.H, aw @ norms
+        rho, w = self.loss.rho_and_weight(s)
+        aw = block.a * w
+        return block.a @ rho, aw.sum(), aw @ block.H, aw @ norms
 
 
 @dataclass(frozen=True)
