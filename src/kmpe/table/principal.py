@@ -11,8 +11,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import RobustScaler
 
 from kmpe import RobustPCA, io
-from kmpe.progress import Progress
-from kmpe.report.files import write
+from kmpe.io.output import write
+from kmpe.io.progress import Progress
 from kmpe.table.columns import Column, cleaned, describe, display_names, preparation
 from kmpe.table.errors import TableError, nearest
 from kmpe.table.page import Cells, Section, column_section, render, worst_section

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from kmpe import io
-from kmpe.report.files import write
+from kmpe.io.output import write
 from kmpe.table.fitting import Fitted
 from kmpe.table.page import Cells, Section, column_section, number, render, worst_section
 from kmpe.table.pictures import fit_pictures

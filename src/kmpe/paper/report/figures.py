@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from kmpe.report import INK, drawing
+from kmpe.plots.pages import INK, drawing
 
 __all__ = ["curves", "errors", "montages"]
 

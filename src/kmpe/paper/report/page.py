@@ -12,7 +12,7 @@ from typing import Any
 from kmpe.paper.report.artefacts import Artefact
 from kmpe.paper.report.bodies import titles
 from kmpe.paper.summaries import Inputs
-from kmpe.report import style
+from kmpe.plots.pages import style
 
 __all__ = ["render"]
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kmpe.progress import Progress
+from kmpe.io.progress import Progress
 
 
 class Terminal(io.StringIO):

@@ -1,15 +1,16 @@
-"""Drawings as SVG, with lines and text in the text colour of the page."""
+"""What the pages of this package share: their style, and drawings as SVG in their text colour."""
 
 import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import resources
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-__all__ = ["INK", "drawing"]
+__all__ = ["INK", "drawing", "style"]
 
 #: Replaced by the text colour of the page, so that one drawing fits light and dark pages.
 INK = "#010203"
@@ -30,6 +31,11 @@ _STYLE: dict[Any, Any] = {
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
 }
+
+
+def style() -> str:
+    """Return the style sheet of a page."""
+    return resources.files(__package__).joinpath("style.css").read_text("utf-8")
 
 
 @contextmanager
