@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from kmpe import KMPE, Correntropy, Huber, RobustPCA, Squared
 from kmpe.problems.pca import Dual, Iterated, Points, Scatter, weighted_pca
 from kmpe.problems.pca.eigen import leading_eigenvectors
-from kmpe.problems.pca.forms import _MANY_COLUMNS
+from kmpe.problems.pca.shape import _MANY_COLUMNS
 from kmpe.problems.pca.subspace import between, distance
 from kmpe.solvers.reweighted import reweight
 

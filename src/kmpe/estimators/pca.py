@@ -9,12 +9,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kmpe.arrays import Array, Mask
+from kmpe.arrays import Mask
 from kmpe.choice.trimming import PCAScale
 from kmpe.estimators.holes import fit_with_holes
 from kmpe.estimators.inputs import (
@@ -23,21 +21,14 @@ from kmpe.estimators.inputs import (
     check_weights,
     check_whole_number,
     is_whole,
-    read,
     set_parameters,
 )
-from kmpe.estimators.projection import (
-    Projection,
-    check_components,
-    check_rows,
-    column_deviations,
-)
-from kmpe.inference.missing import filled, inflation
+from kmpe.estimators.measuring import Measuring
+from kmpe.estimators.projection import check_components, check_rows, column_deviations
+from kmpe.inference.missing import inflation
 from kmpe.inference.pca import Inferred, infer
 from kmpe.losses import Loss, Squared
 from kmpe.problems.pca import Points, Subspace, WeightedPCA, weighted_pca
-from kmpe.problems.pca.distances import RowDistances, kinds
-from kmpe.rows.sparse import Dense
 from kmpe.rows.threads import team
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
@@ -55,7 +46,7 @@ class _Fitted(NamedTuple):
     found: Inferred
 
 
-class RobustPCA(Projection):
+class RobustPCA(Measuring):
     """Principal component analysis that stays right when part of the rows are garbage.
 
     The mean μ and the orthonormal directions W minimise ½ Σ ρ(‖xᵢ - μ - WWᵀ(xᵢ - μ)‖²), where ρ is
@@ -219,12 +210,6 @@ class RobustPCA(Projection):
             found = infer(chosen.problem, walked.fit, chosen.details, n_components, stretch)
         return _Fitted(rows, walked, found)
 
-    def _read(self, X: Any, **checks: Any) -> Any:
-        """Return rows: an array that may have holes, or what is read block by block."""
-        if issparse(X):
-            return Dense(read(self, X, accept_sparse="csr", **checks))
-        return read(self, X, ensure_all_finite="allow-nan", **checks)
-
     def _n_components(self, rows: Points) -> int:
         """Return the largest number of components that may be asked for."""
         if is_whole(self.n_components):
@@ -285,76 +270,6 @@ class RobustPCA(Projection):
         self.loss_ = fit.loss
         self.history_ = np.array(fit.history)
         self.status_ = fit.message
-
-    @property
-    def outlier_kinds_(self) -> npt.NDArray[np.str_]:
-        """What kind of row each is, in the words of Hubert, Rousseeuw and Vanden Branden (2005)."""
-        check_is_fitted(self)
-        rows = RowDistances(self.orthogonal_distances_, self.score_distances_, self.outliers_)
-        return kinds(rows, self.cutoffs_)
-
-    def distances(self, X: Any) -> RowDistances:
-        """Return the two distances of rows, and whether they are outliers.
-
-        Parameters
-        ----------
-        X : array, data frame or memory map of shape (n, d)
-            The rows.
-
-        Returns
-        -------
-        RowDistances
-            A named tuple of three arrays of shape (n,): ``orthogonal`` and ``score`` distances, and
-            ``outliers``, true where either is above its limit in ``cutoffs_``.
-        """
-        check_is_fitted(self)
-        X = self._read(X, reset=False)
-        if self.scale_ is not None:
-            X = X / self.scale_
-        holes = np.isnan(X) if isinstance(X, np.ndarray) else None
-        if holes is None or not holes.any():
-            return self._map.distances(X)
-        return self._map.distances(filled(X, self._map), inflation(holes, self._map.W.shape[1]))
-
-    def fill(self, X: Any) -> Array:
-        """Return rows with what is missing filled in by what the model expects there.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n, d)
-            The rows, NaN where a value is missing.
-
-        Returns
-        -------
-        array of shape (n, d)
-        """
-        check_is_fitted(self)
-        X = np.asarray(
-            validate_data(
-                self,
-                X,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan",
-                reset=False,
-            )
-        )
-        holes = np.isnan(X)
-        if not holes.any():
-            return np.asarray(X)
-        unit = np.ones(1) if self.scale_ is None else self.scale_
-        whole = np.where(holes, filled(X / unit, self._map) * unit, X)
-        return np.asarray(whole, dtype=X.dtype)
-
-    def _checked(self, X: Any) -> Any:
-        if issparse(X):
-            return read(self, X, reset=False, accept_sparse="csr")
-        return self.fill(X)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
 
     def _check_parameters(self, shape: tuple[int, ...]) -> None:
         if not (self.loss is None or isinstance(self.loss, Loss)):

@@ -30,15 +30,12 @@ from kmpe.problems.pca.sums import (
     WeightedScores,
 )
 
-__all__ = ["Dual", "Iterated", "Scatter", "WeightedPCA", "weighted_pca"]
+__all__ = ["Dual", "Iterated", "Scatter", "WeightedPCA"]
 
 # The relative spread of ‖e‖² is √(2/q) for q Gaussian components: losses that have their scale
 # from "mad" see √q of them, so that weights tell residuals apart by their spread and not by
 # their level. Past 12 a loss that rejects would reach into the middle of the residuals.
 _LARGEST_DIM = 12
-# From this many columns on, forming and decomposing the scatter matrix costs more than passing
-# over the data with a few vectors.
-_MANY_COLUMNS = 1000
 _EXTRA_VECTORS = 8
 # Steps on the way start from the last subspace and need not be exact; the last one is, to this
 # share of the largest eigenvalue.
@@ -290,15 +287,3 @@ class Iterated(WeightedPCA):
         start = np.hstack([theta.W[:, :k], extra])
         values, W = leading_eigenvectors(products, start, m, tol=_EXACT, max_passes=self.max_passes)
         return Subspace(mean, W, np.maximum(values, 0.0), total)
-
-
-def weighted_pca(points: Points, m: int, *, most: int | None = None) -> WeightedPCA:
-    """Return the problem in the form that suits its shape.
-
-    ``most`` is the largest number of components that will be asked for; ``m`` by default.
-    """
-    n, d = points.X.shape
-    wanted = max(m, 1) if most is None else most
-    if min(n, d) > _MANY_COLUMNS and 10 * wanted <= min(n, d):
-        return Iterated(points, m)
-    return Dual.of(points, m) if n <= d else Scatter(points, m)
