@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kmpe import KMPE, Correntropy, Huber, RobustLinearRegression, Squared
+from kmpe import KMPE, MPE, Correntropy, Huber, RobustLinearRegression, Squared
 from kmpe.estimators.inputs import RobustnessWarning
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -352,6 +352,44 @@ def test_targets_of_any_size_have_the_same_fit(scale):
     np.testing.assert_allclose(
         np.sqrt(np.diag(other.coef_cov_)) / scale, np.sqrt(np.diag(one.coef_cov_)), rtol=1e-4
     )
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1e-9, 1.0, 1e9, 1e100])
+def test_dummies_in_any_unit_have_the_same_predictions(unit):
+    """Slopes and intercept that depend on each other are then of very different size."""
+    rng = np.random.default_rng(0)
+    X = np.eye(3)[rng.integers(0, 3, 60)]
+    y = X @ [1.0, 2.0, 4.0] + 0.1 * rng.normal(size=60)
+    with pytest.warns(RobustnessWarning, match="Columns depend on each other"):
+        one = RobustLinearRegression().fit(X, y)
+    with pytest.warns(RobustnessWarning, match="Columns depend on each other"):
+        other = RobustLinearRegression().fit(unit * X, y)
+    np.testing.assert_allclose(other.predict(unit * X), one.predict(X), rtol=1e-6)
+
+
+def test_a_cost_whose_powers_vanish_is_refused():
+    X, y, _ = draw(60)
+    with pytest.raises(ValueError, match=r"the cost vanishes: residuals are as small as .*rescale"):
+        RobustLinearRegression(MPE(4)).fit(X, 1e-96 * y)
+
+
+def test_sigma_is_not_rounding_where_rows_are_fitted_exactly():
+    """Rounding would then decide which rows count."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 3.0]
+    model = RobustLinearRegression(Huber()).fit(X, y)
+    assert 1e-10 < model.loss_.sigma / np.std(y) < 1e-6
+    np.testing.assert_allclose(model.coef_, [1, 2, 3], rtol=1e-12)
+
+
+def test_rows_far_beyond_sigma_give_no_errors_of_zero():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=40) * (rng.random(40) < 0.1)])
+    y = 1e5 * rng.normal(size=40)
+    X[0], y[0] = 0.0, 1.0  # the one row with a weight says nothing of the slope
+    with pytest.warns(RobustnessWarning):
+        model = RobustLinearRegression(KMPE(3, 2.0), fit_intercept=False).fit(X, y)
+    assert not np.any(np.diag(model.coef_cov_) == 0)
 
 
 def test_too_few_steps_are_said():

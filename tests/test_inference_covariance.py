@@ -1,13 +1,18 @@
 """The sandwich covariance is a jackknife: compared with fits without each row, and with HC3."""
 
+import warnings
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
+from kmpe import RobustLinearRegression
+from kmpe.estimators.inputs import RobustnessWarning
 from kmpe.inference.covariance import sandwich
-from kmpe.losses import KMPE, Cauchy, Correntropy, Huber, Squared, Trimmed
+from kmpe.losses import KMPE, MPE, Cauchy, Correntropy, Huber, Squared, Trimmed
 from kmpe.losses.density import LogDensity
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
@@ -167,3 +172,31 @@ def test_without_any_slope_nothing_is_known():
     problem = Ridge.of(rows())
     far = np.full((3, 1), 1e6)
     assert np.isnan(sandwich(problem, Trimmed(sigma=1e-3), far).blocks).all()
+
+
+@pytest.mark.parametrize("loss", [MPE(1.0), KMPE(1.0), KMPE(1.01), KMPE(1.2), MPE(1.5)], ids=repr)
+@pytest.mark.parametrize("n", [30, 150])
+def test_errors_of_losses_whose_slope_has_no_bound_cover(loss, n):
+    """ψ' at the rows that the fit meets exactly is infinite, or minus that."""
+    covered = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 3))
+        y = X @ [1.0, 2.0, 3.0] + rng.laplace(size=n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = RobustLinearRegression(loss).fit(X, y)
+        low, high = model.confidence_intervals(0.9)[:3].T
+        covered.append((low <= [1, 2, 3]) & (high >= [1, 2, 3]))
+    # Two standard errors of 120 intervals below 90%; few rows are given wider ones.
+    assert np.mean(covered) >= 0.84
+    assert np.median(high - low) < (6.0 if n == 30 else 0.8)
+
+
+def test_a_loss_without_errors_says_so():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=60)
+    with pytest.warns(RobustnessWarning, match="has no standard errors here: ψ has no bound"):
+        model = RobustLinearRegression(KMPE(0.5)).fit(X, y)
+    assert np.isnan(model.coef_cov_).all()

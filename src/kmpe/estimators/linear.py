@@ -27,7 +27,7 @@ from kmpe.estimators.inputs import (
     set_parameters,
 )
 from kmpe.inference.intervals import around, mean_radius, radius
-from kmpe.inference.regression import Report, dependent_columns, report
+from kmpe.inference.regression import Report, cautions, report
 from kmpe.losses import Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.checks import check_range, weight_unit
@@ -169,7 +169,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         if not isinstance(X, Reader):
             check_range(X.data if is_sparse(X) else X, "X", "rescale X")
         a = check_weights(sample_weight, X)
-        unit = weight_unit(a)
+        unit = weight_unit(a, T)
         choose = (
             GivenLoss(self.loss) if isinstance(self.loss, Loss) else AdaptiveLoss(self.max_iter)
         )
@@ -191,11 +191,10 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         self.n_iter_, self.history_ = fit.n_iter, unit * np.array(fit.history)
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
-        cautions = [chosen.caution] * bool(chosen.caution)
-        if found.unseen[: len(standard.varies)][standard.varies].any():
-            cautions.append(dependent_columns(found.unseen, self._names()))
-        if cautions:
-            warnings.warn(" ".join(cautions), RobustnessWarning, stacklevel=3)
+        said = [chosen.caution] * bool(chosen.caution)
+        said += cautions(found, standard, self._names(), fit.loss)
+        if said:
+            warnings.warn(" ".join(said), RobustnessWarning, stacklevel=3)
 
     def predict(
         self, X: Any, return_interval: float | None = None, interval: str = "prediction"

@@ -7,7 +7,10 @@ least squares is HC3 (MacKinnon and White 1985).
 
 ψ' of single rows has much chance in it, and for peaked noise no bound. It is smoothed: its mean
 over the standard error of the fit, and the part of each row over half a MAD to either side of the
-residual, which still tells where it is larger and where smaller.
+residual, which still tells where it is larger and where smaller. For least absolute deviations this
+is Powell's (1991) kernel estimate of the density at 0. Rows that such a fit meets exactly have no
+part in it, as they would be met whatever the noise. Where ψ itself has no bound (p < 1) there is
+no such covariance.
 """
 
 import math
@@ -15,10 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
+from scipy.special import chdtri
 
 from kmpe.arrays import Array
 from kmpe.losses import Loss
-from kmpe.losses.scale import mad
+from kmpe.losses.scale import mad, quantile
 from kmpe.problems.leverage import projected, root_of_inverse, whitening
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import squared_norms, weighted_gram
@@ -29,6 +33,8 @@ __all__ = ["Covariance", "sandwich"]
 
 # A row that alone decides a coefficient leaves nothing without it; five times its ψ will do.
 _LEAST_WITHOUT = 0.2
+# A residual below this share of a typical one is met exactly, but for rounding.
+_EXACT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,15 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
     Huber's factor 1 + (k / n) var ψ' / (E ψ')² covers the chance that is left in M.
     """
     n, k = problem.rows.n, problem.rows.n_features
-    scale = mad(problem.squared_residuals(theta), problem.sample_weight, problem.dim)
+    s = problem.squared_residuals(theta)
+    scale = mad(s, problem.sample_weight, problem.dim)
+    if loss.singular:
+        # Of the rows, k may be met exactly: the median is that of the others.
+        typical = quantile(s, 0.5 + 0.5 * min(k / n, 1.0), problem.sample_weight)
+        scale = math.sqrt(typical / float(chdtri(problem.dim, 0.5)))
+        if scale == 0 or loss.psi(_EXACT * scale) > 2 * loss.psi(scale):
+            no_blocks = np.full((problem.dim, k, k), np.nan)
+            return Covariance(no_blocks, root_of_inverse(problem.gram()))
     width = SMOOTHING * scale
     gram = problem.gram() if problem.rows.n_counted < SURE_ROWS * k else None
     whiten = None if gram is None else whitening(gram)
@@ -64,7 +78,7 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
         if mean <= 0:
             blocks.append(np.full((k, k), np.nan))
             continue
-        growth = 1 + k / n * max(square / mean**2 - 1, 0.0)
+        growth = 1 + k / n * max(square / mean / mean - 1, 0.0)
         middle, bread = problem.rows.total(_Bread(theta, loss, j, width))
         M = _bread(mean, float(middle) / n, bread, gram, whiten, problem.penalties)
         root = whitening(M)
@@ -107,6 +121,8 @@ class _Slopes:
     def __call__(self, block: Block) -> tuple[Array, Array, Array]:
         R = block.T - block.H @ self.theta
         slope = _smoothed_slope(self.loss, R, self.j, self.width)
+        if self.loss.singular:
+            slope *= np.abs(R[:, self.j]) > _EXACT * self.width
         return block.a @ slope, block.a @ slope**2, block.a @ _psi(self.loss, R, self.j) ** 2
 
 

@@ -9,13 +9,14 @@ from kmpe.arrays import ROUNDING, Array, Mask
 from kmpe.inference.covariance import sandwich
 from kmpe.inference.intervals import cook_distances, leave_one_out
 from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2
+from kmpe.losses import Loss
 from kmpe.problems.leverage import whitening
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.standardised import Standardised
 from kmpe.solvers.minimise import SURE_ROWS, has_many_rows
 from kmpe.solvers.record import Fit, Plain
 
-__all__ = ["Report", "dependent_columns", "report"]
+__all__ = ["Report", "cautions", "report"]
 
 # Less of a coefficient than this in a vector that no row sees is rounding.
 _UNSEEN = 1e-8
@@ -105,10 +106,14 @@ def report(
     df = problem.rows.n - k
     back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
     if problem.basis is not None:
-        unseen = back @ linalg.null_space(problem.basis.T)
-        unseen[np.abs(unseen) < _UNSEEN * np.abs(unseen).max(initial=0.0)] = 0.0
+        null = linalg.null_space(problem.basis.T)
+        null[np.abs(null) < _UNSEEN] = 0.0
+        unseen = back @ null
+        # Less than this share of what it is the sum of is rounding, whatever the units.
+        unseen[np.abs(unseen) < _UNSEEN * (np.abs(back) @ np.abs(null))] = 0.0
         back = _smallest_slopes(unseen, d) @ back @ problem.basis
-    cov = back @ (blocks / unit) @ back.T
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        cov = back @ (blocks / unit) @ back.T
     open_ = np.asarray(unseen.any(axis=1))
     open_[:d] |= ~standard.varies
     # With as many coefficients as rows, and where most rows are fitted exactly and others are not,
@@ -117,6 +122,12 @@ def report(
     seen_cov = np.full_like(cov, np.inf) if blind else cov.copy()
     open_ |= blind
     cov[:, open_], cov[:, :, open_] = np.nan, np.nan
+    # Nor is there one where no row has a say in a coefficient, or its square is no number.
+    variances = np.diagonal(cov, axis1=1, axis2=2)
+    none: Mask = np.array(
+        ~np.isfinite(variances) | ((variances <= 0) & (scale > 0)), dtype=np.bool_
+    )
+    cov[none[:, :, None] | none[:, None, :]] = np.nan
     # A column that does not vary is seen at its one value: the intercept has its part.
     unseen[d:] -= (standard.mean * ~standard.varies) @ unseen[:d]
     theta = back @ fit.theta
@@ -139,7 +150,23 @@ def report(
     )
 
 
-def dependent_columns(unseen: Array, names: list[str]) -> str:
+def cautions(found: Report, standard: Standardised, names: list[str], loss: Loss) -> list[str]:
+    """Return what a report has to warn of."""
+    sentences = []
+    if found.unseen[: len(standard.varies)][standard.varies].any():
+        sentences.append(_dependent_columns(found.unseen, names))
+    determined: Mask = np.asarray(~found.unseen.any(axis=1))
+    determined[: len(standard.varies)] &= standard.varies
+    errors = np.diagonal(found.cov, axis1=1, axis2=2)[:, determined]
+    if found.df >= 1 and found.scale > 0 and np.isnan(errors).any():
+        sentences.append(
+            f"{loss} has no standard errors here: ψ has no bound at the smallest residuals, or no "
+            "slope where the residuals are, or their squares are no numbers in these units."
+        )
+    return sentences
+
+
+def _dependent_columns(unseen: Array, names: list[str]) -> str:
     """Return a sentence that names the columns of which others are combinations."""
     involved = [name for name, row in zip(names, unseen, strict=True) if row.any()]
     shown = ", ".join(involved[:8]) + ", ..." * (len(involved) > 8)
