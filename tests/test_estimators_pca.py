@@ -352,8 +352,6 @@ def test_data_are_refused_with_advice():
         RobustPCA().fit(X[:1])
     with pytest.raises(ValueError, match="rescale X"):
         RobustPCA().fit(X * 1e200)
-    with pytest.raises(ValueError, match=r"X, times the root of sample_weight, .* rescale X"):
-        RobustPCA().fit(X * 1e122, sample_weight=np.full(30, 1e100))
     with pytest.raises(ValueError, match="'loss__p' is a parameter of a loss, and loss=None"):
         RobustPCA().set_params(loss__p=1)
     with pytest.raises(ValueError, match="at least one"):
@@ -408,3 +406,13 @@ def test_pca_kmpe_rebuilds_occluded_faces_best(paper_data):
     assert error(kmpe) < error(hq) < error(PCA(50, svd_solver="full"))
     assert error(kmpe) < 900
     assert kmpe.outliers_[mask].all()
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1 / 3, 1e100])
+def test_the_unit_of_the_weights_does_not_matter(unit):
+    X = rows(40, 4, 2)[0]
+    a = np.random.default_rng(0).integers(1, 4, 40).astype(float)
+    for size in (1.0, 1e122):
+        one, other = (RobustPCA(2).fit(size * X, sample_weight=w) for w in (a, unit * a))
+        np.testing.assert_allclose(other.components_, one.components_, rtol=1e-8)
+        np.testing.assert_allclose(other.explained_variance_, one.explained_variance_, rtol=1e-8)
