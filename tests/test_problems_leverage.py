@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kmpe.problems.leverage import root_of_inverse
+from kmpe.problems.leverage import projected, root_of_inverse
 
 
 def leverages(H):
@@ -29,3 +29,11 @@ def test_many_columns_are_estimates_without_bias():
     ratio = leverages(H) / exact
     assert np.std(ratio) == pytest.approx(np.sqrt(2 / 64), rel=0.2)
     assert np.mean(ratio) == pytest.approx(1, abs=0.03)
+
+
+def test_a_projection_does_not_turn_with_the_columns_of_the_root():
+    """Rounding turns eigenvectors of nearly equal eigenvalues: row order would matter."""
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(100, 100))
+    turn = np.linalg.qr(rng.normal(size=(100, 100)))[0]
+    np.testing.assert_allclose(projected(V @ turn), projected(V), atol=1e-10)

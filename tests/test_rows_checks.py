@@ -70,3 +70,10 @@ def test_values_that_overflow_when_squared_are_refused(value):
     with pytest.raises(ValueError, match=r"X has values as large as .*: rescale X"):
         check_range(np.array([1.0, value]), "X", "rescale X")
     check_range(np.array([LARGEST, -LARGEST]), "X", "rescale X")
+
+
+def test_targets_whose_squares_overflow_in_the_unit_of_the_weights_are_refused():
+    T = np.full((3, 1), 1e120)
+    assert weight_unit(np.full(3, 1e20), T) == 1e20
+    with pytest.raises(ValueError, match=r"y, times the root of sample_weight, has values as lar"):
+        weight_unit(np.full(3, 1e100), T)

@@ -78,6 +78,10 @@ class Problem(Protocol[Theta]):
         """The number of components of one residual."""
 
     @property
+    def least_scale(self) -> float:
+        """The scale below which residuals are rounding."""
+
+    @property
     def majorises(self) -> bool:
         """Whether weighted steps follow the curvature of losses that weights do not bound."""
 

@@ -21,10 +21,15 @@ def root_of_inverse(gram: Array) -> Array:
 
 
 def projected(V: Array) -> Array:
-    """Return a random projection of many columns, whose rows have about the same norms."""
+    """Return a random projection of many columns, whose rows have about the same norms.
+
+    That of the symmetric root (VVᵀ)^½: the columns of V may turn with rounding.
+    """
     if V.shape[1] > _PROJECTIONS:
-        rng = np.random.default_rng(V.shape[1])
-        V = V @ (rng.standard_normal((V.shape[1], _PROJECTIONS)) / np.sqrt(_PROJECTIONS))
+        U, lengths, _ = linalg.svd(V, full_matrices=False, check_finite=False)
+        rng = np.random.default_rng(len(U))
+        G = rng.standard_normal((len(U), _PROJECTIONS)) / np.sqrt(_PROJECTIONS)
+        V = (U * lengths) @ (U.T @ G)
     return V
 
 

@@ -37,6 +37,8 @@ from kmpe.rows.source import Rows, is_sparse
 __all__ = ["Point", "Ridge"]
 
 _EPS = float(np.finfo(np.float64).eps)
+# Seven digits of sixteen may be lost in the features.
+_LEAST_NOISE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,13 @@ class Ridge:
     def dim(self) -> int:
         """The number of components of one residual."""
         return self.rows.n_targets
+
+    @property
+    def least_scale(self) -> float:
+        """The scale below which residuals are rounding: a share of the spread of the targets."""
+        T = np.asarray(self.rows.T[self.sample_weight > 0], dtype=np.float64)
+        spread = float(np.abs(T - T.mean(axis=0)).mean()) or float(np.abs(T).max())
+        return _LEAST_NOISE * spread
 
     @property
     def penalised(self) -> bool:

@@ -60,15 +60,22 @@ def check_weight_range(a: Array) -> Array:
     return np.where(negligible, 0.0, a) if negligible.any() else a
 
 
-def weight_unit(a: Array) -> float:
+def weight_unit(a: Array, T: Array | None = None) -> float:
     """Return what sample weights are multiples of, so that a / unit counts rows.
 
     Choices depend on the number of rows, and must not depend on the unit of the weights. Weights in
-    the ratio of small whole numbers are repeats; of others the mean is the unit.
+    the ratio of small whole numbers are repeats; of others the mean is the unit. Targets T whose
+    squares overflow in that unit are refused.
     """
     positive = a[a > 0]
     counts = repeats(positive)
-    return float(positive.mean() if counts is None else positive[0] / counts[0])
+    unit = float(positive.mean() if counts is None else positive[0] / counts[0])
+    if T is not None and unit > 1:
+        with np.errstate(over="ignore"):
+            check_range(
+                T * np.sqrt(unit), "y, times the root of sample_weight,", "rescale one of them"
+            )
+    return unit
 
 
 def repeats(a: Array) -> Array | None:

@@ -91,7 +91,7 @@ def anneal(
         return loss, theta
     sigma = math.sqrt(float(s[a > 0].max()))
     for _ in range(max_steps):
-        goal = loss.resolve(s, a, problem.dim).scale
+        goal = _ruled(problem, loss, s).scale
         if not s.any() or abs(sigma - goal) <= _SETTLED * goal:
             break
         # One halving per solve loses no row on the way down; residuals follow σ.
@@ -191,13 +191,21 @@ def resolve(problem: Problem[Theta], loss: Loss, theta: Theta) -> Loss:
     return _resolved(problem, loss, theta, False, 1.0)
 
 
+def _ruled(problem: Problem[Theta], loss: Loss, s: Array) -> Loss:
+    """Return the loss with its rule applied; σ is not rounding where rows are fitted exactly."""
+    if not loss.has_rule:
+        return loss
+    resolved = loss.resolve(s, problem.sample_weight, problem.dim)
+    return resolved.at(max(resolved.scale, problem.least_scale))
+
+
 def _resolved(
     problem: Problem[Theta], loss: Loss, theta: Theta, bounded: bool, freedom: float
 ) -> Loss:
     if not loss.has_rule:
         return loss
     a, s = problem.sample_weight, problem.squared_residuals(theta)
-    resolved = loss.resolve(s, a, problem.dim)
+    resolved = _ruled(problem, loss, s)
     if bounded:
         inside = a * (s <= cutoff(s, a, problem.dim, z=FAR_OUT) ** 2)
         most = _MOST_INFLATED * loss.resolve(s, inside, problem.dim).scale

@@ -103,7 +103,7 @@ def minimise(
         fit = _fit_least_squares(problem, loss, max_iter, tol)
     elif has_many_rows(problem):
         fit = _fit_by_passes(problem, sample, loss, theta, max_iter, tol)
-    return _fit_by_steps(problem, loss, theta, max_iter, tol) if fit is None else fit
+    return _fit_by_steps(problem, loss, theta, (), max_iter, tol) if fit is None else fit
 
 
 def solve(chosen: Chosen[Ridge, Array], *, max_iter: int, tol: float) -> Fit[Array]:
@@ -163,17 +163,6 @@ def _bent(sample: Ridge, theta: Array, criterion: Floored) -> Weighted[Array]:
     return sample.weighted(theta, Curved(criterion, sample.dim, width))
 
 
-def _fit_by_steps(
-    problem: Ridge, loss: Loss, theta: Array, max_iter: int, tol: float
-) -> Fit[Array]:
-    """Take reweighted steps, and Newton's where these are slow."""
-    few = min(_FEW_STEPS, max_iter)
-    fit = reweight(problem, loss, theta, max_iter=few, tol=tol)
-    if fit.status is not Status.MAX_ITER or few == max_iter:
-        return replace(fit, max_iter=max_iter)
-    return _finish_slowly(problem, fit.criterion, fit.theta, fit.history, max_iter, tol)
-
-
 def _finish(
     problem: Ridge,
     sample: Ridge,
@@ -206,23 +195,33 @@ def _finish(
         descent = descend(evaluate, descent.point, factor, max_iter=left, tol=tol)
         costs += descent.history[1:]
         if whole and descent.outcome is Outcome.SLOW:
-            return _finish_slowly(problem, criterion, descent.point.theta, costs, max_iter, tol)
+            theta = descent.point.theta
+            return _fit_by_steps(problem, criterion, theta, costs[:-1], max_iter, tol)
     point, status = descent.point, _STATUS[descent.outcome]
     change = descent.left / (abs(point.cost) or 1.0)
     return Fit(point.theta, criterion, costs, status, change, max_iter, tol)
 
 
-def _finish_slowly(
+def _fit_by_steps(
     problem: Ridge,
-    criterion: Floored,
+    loss: Loss | Floored,
     theta: Array,
     costs: tuple[float, ...],
     max_iter: int,
     tol: float,
 ) -> Fit[Array]:
-    """End with steps on all rows, each with a factor of its own: slow, but they need no luck."""
-    left = max(max_iter + 1 - len(costs), 0)
-    if not criterion.loss.singular:  # whose curvature is infinite next to where it is negative
-        criterion = Newton(criterion.loss, criterion.floor, problem.dim)
-    rest = reweight(problem, criterion, theta, max_iter=left, tol=tol)
-    return replace(rest, history=costs + rest.history[1:], max_iter=max_iter)
+    """Take reweighted steps, and Newton's where these are slow: a factor each, but no luck needed.
+
+    ``costs`` are those of the steps so far, without that of ``theta``.
+    """
+    left = max(max_iter - len(costs), 0)
+    fit = reweight(problem, loss, theta, max_iter=min(_FEW_STEPS, left), tol=tol)
+    costs += fit.history
+    left -= len(fit.history) - 1
+    if fit.status is Status.MAX_ITER and left > 0:
+        criterion = fit.criterion
+        if not criterion.loss.singular:  # whose curvature is infinite next to where it is negative
+            criterion = Newton(criterion.loss, criterion.floor, problem.dim)
+        fit = reweight(problem, criterion, fit.theta, max_iter=left, tol=tol)
+        costs += fit.history[1:]
+    return replace(fit, history=costs, max_iter=max_iter)

@@ -74,6 +74,7 @@ def reweight(
     status, change = Status.MAX_ITER, math.inf
     for _ in range(max_iter):
         if state.at.misfit == 0:
+            _check_exact(problem, state.at, criterion.loss)
             status = Status.EXACT
             break
         if state.at.mass == 0:
@@ -147,6 +148,16 @@ def _paper_cost(problem: Problem[Theta], loss: Loss, cost: float) -> float:
     """Return a cost as the paper's J has it."""
     sup = loss.sup if loss.sup < math.inf else 1.0
     return 2 * cost / (float(problem.sample_weight.sum()) * sup)
+
+
+def _check_exact(problem: Problem[Theta], at: Weighted[Theta], loss: Loss) -> None:
+    """Refuse a cost that is zero because high powers of small residuals vanish."""
+    largest = float(problem.squared_residuals(at.theta)[problem.sample_weight > 0].max())
+    if largest > 0 and not loss.singular:
+        raise ValueError(
+            f"the cost vanishes: residuals are as small as {math.sqrt(largest):.3g} under {loss}; "
+            "rescale the targets"
+        )
 
 
 def _check_weights(problem: Problem[Theta], at: Weighted[Theta], loss: Loss) -> None:

@@ -250,9 +250,10 @@ def _canonical(H: Array, T: Array, a: Array) -> Index:
 def _whiten(H: Array, T: Array, a: Array) -> tuple[Array, Array, Array]:
     """Return whitened inputs Z = H B, largest components first, B, and a first fit to Z."""
     size = np.median(np.abs(H[sample(a, SAMPLE)]), axis=0)
-    for j in np.flatnonzero(size == 0):
+    rounding = _ROUNDING * np.abs(H).max(axis=0, initial=0.0)
+    for j in np.flatnonzero(size <= rounding):
         column = np.abs(H[:, j])
-        size[j] = column[column > 0].mean() if column.any() else 1.0
+        size[j] = column[column > rounding[j]].mean() if column.any() else 1.0
     Z = H / size
     norm2 = squared_norms(Z)
     w = a / np.maximum(norm2 / max(quantile(norm2, 0.5, a), SINGULAR), 1.0)

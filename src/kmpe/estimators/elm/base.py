@@ -122,7 +122,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         a = check_weights(sample_weight, X)
         layer = self._draw_layer(X)
-        unit, alpha = weight_unit(a), self._given_alpha()
+        unit, alpha = weight_unit(a, T), self._given_alpha()
         tuning = Tuning(self._given_loss(), None if alpha is None else alpha / unit, self.init)
         with team():
             rows = Rows(X, T, a / unit, layer)

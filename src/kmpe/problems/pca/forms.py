@@ -52,6 +52,7 @@ class WeightedPCA(ABC):
     points: Points
     m: int
     majorises: ClassVar[bool] = False
+    least_scale: ClassVar[float] = 0.0
 
     @abstractmethod
     def _term(self, distances: Distances, loss: Criterion) -> Any:
