@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The tests run one process per core; one BLAS thread each keeps them from fighting.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: test check format bench study reproduce clean
+.PHONY: test check format bench abuse study reproduce clean
 
 test: .venv/ready  ## the tests
 	$(BIN)/pytest -n auto
@@ -34,6 +34,9 @@ bench: .venv/bench  ## every comparison in speed and memory; tables and plots in
 .venv/bench: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
+
+abuse: .venv/ready  ## whatever users may bring, 200 000 fits in an hour or two; goes on when stopped
+	$(BIN)/python -m benchmarks.abuse $(ARGS)
 
 study: .venv/ready  ## coefficient errors over many noises, about twenty minutes; writes docs/noise.md
 	$(BIN)/python benchmarks/noise_study.py --write docs

@@ -1,0 +1,105 @@
+"""One fit: what came of it, what it warned of, what it left behind, and how long it took."""
+
+import os
+import threading
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from threadpoolctl import ThreadpoolController
+
+from benchmarks.abuse.cases import Case
+from kmpe.estimators.inputs import RobustnessWarning
+
+# What a fit may say; anything else is numpy's or ours by mistake.
+SPOKEN = (ConvergenceWarning, RobustnessWarning, DataConversionWarning)
+_DESCRIPTORS = Path("/proc/self/fd")
+
+
+class BrokenError(Exception):
+    """A promise that was not kept; the text says how."""
+
+
+class RefusedError(Exception):
+    """Data that an estimator refuses with a sentence."""
+
+
+@dataclass
+class Fits:
+    """Counts fits, and remembers what the last one said and took."""
+
+    count: int = 0
+    seconds: float = 0.0
+    warned: list[Any] = field(default_factory=list)
+
+    def fit(self, case: Case, model: Any = None, X: Any = None) -> Any:
+        """Return the fitted model of a case; refused data raise, and so do broken promises."""
+        model = case.model() if model is None else model
+        X = case.inputs() if X is None else X
+        arguments = (X,) if case.y is None else (X, case.y)
+        given = {} if case.a is None else {"sample_weight": case.a}
+        self.count += 1
+        before = _surroundings()
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            filters = list(warnings.filters)
+            begin = time.process_time()
+            try:
+                model.fit(*arguments, **given)
+            except Exception as error:
+                raise _judged(error) from error
+            finally:
+                self.seconds = time.process_time() - begin
+                self.warned += warned
+            if list(warnings.filters) != filters:
+                raise BrokenError("leaves nothing behind: the filters of warnings")
+        _compare(before, _surroundings())
+        for warning in warned:
+            if not issubclass(warning.category, SPOKEN):
+                where = f"{Path(warning.filename).name}:{warning.lineno}"
+                raise BrokenError(f"warns in words: {warning.message} ({where})")
+        return model
+
+
+def _judged(error: Exception) -> Exception:
+    """Return whether an error is a sentence for the user, or a crash."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    ours = "kmpe" in Path(last.filename).parts or "sklearn" in Path(last.filename).parts
+    if isinstance(error, BrokenError):
+        return error
+    if isinstance(error, ValueError | TypeError) and ours and not isinstance(error, UnicodeError):
+        return RefusedError(str(error))
+    where = f"{Path(last.filename).name}:{last.lineno}"
+    return BrokenError(f"finite or a sentence: {type(error).__name__}: {error} ({where})")
+
+
+@cache
+def _libraries() -> list[Any]:
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _surroundings() -> dict[str, Any]:
+    """Return what a fit must leave as it was."""
+    return {
+        "BLAS threads": [library.num_threads for library in _libraries()],
+        "threads": threading.active_count(),
+        "open files": len(os.listdir(_DESCRIPTORS)) if _DESCRIPTORS.exists() else 0,
+        "numpy's error state": np.geterr(),
+        "numpy's random numbers": np.random.get_state()[2],  # noqa: NPY002
+    }
+
+
+def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
+    for name, value in before.items():
+        if after[name] != value:
+            raise BrokenError(f"leaves nothing behind: {name}, {value} before, {after[name]} after")
+
+
+Promise = Callable[[Case, Any, Fits], None]

@@ -1,0 +1,120 @@
+"""A small part of the abuse, and that it notices what is broken and goes on where it stopped."""
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from benchmarks.abuse.__main__ import slow, table
+from benchmarks.abuse.cases import draw
+from benchmarks.abuse.containers import CONTAINERS, wrapped
+from benchmarks.abuse.fitting import BrokenError, Fits, RefusedError
+from benchmarks.abuse.promises import cost_never_rises, finite, row_order, unchanged_by_a_failure
+from benchmarks.abuse.runs import Outcome, run, run_case
+
+from kmpe import RobustLinearRegression
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_promise_is_kept(seed):
+    outcome = Outcome()
+    run_case(draw(seed), outcome)
+    assert not outcome.broken, f"{draw(seed)}: {outcome.broken}"
+    assert outcome.fits >= 1
+
+
+@pytest.mark.parametrize("name", list(CONTAINERS))
+def test_a_container_holds_the_numbers_it_is_given(name):
+    X = CONTAINERS[name].rounded(np.random.default_rng(0).normal(size=(7, 3)))
+    held = wrapped(X, name)
+    held = held.toarray() if hasattr(held, "toarray") else held
+    np.testing.assert_array_equal(np.asarray(held, dtype=np.float64), X)
+
+
+def test_a_case_follows_from_its_seed():
+    one, other = draw(11), draw(11)
+    assert str(one) == str(other)
+    np.testing.assert_array_equal(one.X, other.X)
+
+
+def plain_case():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=60)
+    plain = {"estimator": "linear", "loss": "default", "options": {}, "a": None}
+    return replace(draw(0), **plain, X=X, y=y, container="array", scales=(1.0, 1.0))
+
+
+class Faulty(RobustLinearRegression):
+    """A regression with a fault of each kind."""
+
+    fault = ""
+
+    def fit(self, X, y, sample_weight=None):
+        if self.fault == "fails half way":
+            self.coef_ = np.zeros(2)
+        super().fit(X, y, sample_weight)
+        if self.fault == "not finite":
+            self.coef_ = self.coef_ * np.nan
+        if self.fault == "cost rises":
+            self.history_ = np.array([1.0, 2.0])
+        if self.fault == "first row":
+            self.intercept_ += float(y[0])
+        if self.fault == "crash":
+            [][0]
+        if self.fault == "numpy warning":
+            np.zeros(1) / 0
+        if self.fault == "filter":
+            warnings.simplefilter("ignore")
+        return self
+
+
+def broken(fault, *promises):
+    """Return the sentence by which a fault is noticed."""
+    case, fits = plain_case(), Fits()
+    model = Faulty()
+    model.fault = "" if fault == "fails half way" else fault
+    with pytest.raises(BrokenError) as caught:  # noqa: PT012
+        model = fits.fit(case, model)
+        model.fault = fault
+        for promise in promises:
+            promise(case, model, fits)
+    return str(caught.value)
+
+
+def test_faults_are_noticed():
+    assert "coef_ is not finite" in broken("not finite", finite)
+    assert "at step 1" in broken("cost rises", cost_never_rises)
+    assert "predictions differ" in broken("first row", row_order)
+    assert "IndexError" in broken("crash")
+    assert "divide by zero" in broken("numpy warning") or "invalid" in broken("numpy warning")
+    assert "filters of warnings" in broken("filter")
+    assert "unchanged by a failure" in broken("fails half way", unchanged_by_a_failure)
+
+
+def test_words_are_no_fault():
+    case = replace(plain_case(), y=np.full(60, 1e200))
+    with pytest.raises(RefusedError, match="too large to square"):
+        Fits().fit(case)
+
+
+def test_a_slow_fit_is_slow_twice(monkeypatch):
+    times = [(seed, "linear 60 x 2", 0.01) for seed in range(40)] + [(7, "linear 60 x 2", 1.0)]
+    monkeypatch.setattr("benchmarks.abuse.__main__.draw", lambda _: plain_case())
+    assert slow(times) == []  # it was not when it was repeated
+    monkeypatch.setattr(Fits, "fit", lambda self, _: setattr(self, "seconds", 1.0))
+    assert [seed for seed, _ in slow(times)] == [7]
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path, capsys):
+    first = list(run(4, tmp_path, 1, size=3))
+    kept = {file.name: file.read_text() for file in tmp_path.glob("part-*.json")}
+    assert sum(outcome.fits for outcome in first) >= 4
+    again = list(run(4, tmp_path, 1, size=3))  # nothing is left to do
+    assert [outcome.fits for outcome in again] == [json.loads(t)["fits"] for t in kept.values()][
+        : len(again)
+    ]
+    whole = Outcome(fits=9, broken=[(3, "row order: predictions differ by 1, of 2")])
+    assert table(whole) == 1
+    assert "row order" in capsys.readouterr().out
