@@ -5,6 +5,7 @@ import pytest
 
 from kmpe import Correntropy, Huber
 from kmpe.choice.noise import GRID, granularity, infer
+from kmpe.losses.density import KNOTS, LogDensity
 
 N = 2000
 
@@ -96,3 +97,11 @@ def test_the_variance_of_a_loss_is_that_of_theory():
     wide = Correntropy(1e4)  # least squares
     assert noise.variance_ratio(Huber(1.345), wide) == pytest.approx(1 / 0.95, abs=0.01)
     assert noise.variance_ratio(Correntropy(2.11), wide) == pytest.approx(1 / 0.95, abs=0.01)
+
+
+def test_a_loss_that_is_flat_where_the_noise_is_has_a_ratio_all_the_same():
+    """Eight rows, one far out: under some shapes ψ is 0 wherever they have mass."""
+    r = np.array([0.1, -0.1, 0.05, 0.0, 0.2, -0.2, 0.1, 1e3])
+    noise = infer(r, np.ones(8))
+    flat = LogDensity(noise.sigma, np.where(KNOTS > 1e4, 1.0, 0.0))
+    assert 0 < noise.variance_ratio(flat, Huber(1.345)) < np.inf

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, ndtr, ndtri
 
-from kmpe.arrays import Array
+from kmpe.arrays import ROUNDING, Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import quantile
 
@@ -93,7 +93,7 @@ class Noise:
         above, below = squares[0] * slopes[1], squares[1] * slopes[0]
         ratios = np.full(above.shape, _MOST_VARIANCE)
         suits = above < _MOST_VARIANCE * below
-        ratios[suits] = above[suits] / below[suits]
+        ratios[suits] = np.maximum(above[suits] / below[suits], ROUNDING)
         share = self.posterior[np.ix_(shapes, shifts)]
         share, roots = share / share.sum(), np.sqrt(ratios)
 
