@@ -24,13 +24,16 @@ import numpy as np
 
 from kmpe.arrays import Array
 
-__all__ = ["Team", "each", "free_memory", "parts", "team", "total"]
+__all__ = ["MOST_KEPT", "Team", "each", "free_memory", "parts", "team", "total"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Part = list[slice]
 Term = Callable[[slice], tuple[Array, ...]]
 
+#: Bytes that rows kept beside the data take at most: a sample, the first batches of a stream, the
+#: features of data that are out of core.
+MOST_KEPT = 256 << 20
 _MEMINFO = Path("/proc/meminfo")
 # Parts of one block share the work evenly; where there are many blocks, larger parts have fewer
 # sums to add up.

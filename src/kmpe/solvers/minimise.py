@@ -17,6 +17,7 @@ from kmpe.problems.base import Weighted
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Point, Ridge
 from kmpe.rows.sample import GROWTH, Samples
+from kmpe.rows.threads import MOST_KEPT
 from kmpe.solvers.lbfgs import Outcome, descend
 from kmpe.solvers.record import Fit, Status
 from kmpe.solvers.reweighted import floored, reweight
@@ -34,11 +35,11 @@ __all__ = [
     "solve",
 ]
 
-# From this many rows per feature on passes over the rows are tried: twice the rows that their
-# start needs. `benchmarks/crossover.py` compares both solvers around it.
-_MANY_ROWS = 24
 #: Rows per feature in the sample on which a fit starts: its cost is within a tenth of the best.
 START_ROWS = 12
+# From this many rows per feature on passes over the rows are tried: twice the rows that their
+# start needs. `benchmarks/crossover.py` compares both solvers around it.
+_MANY_ROWS = 2 * START_ROWS
 #: From so many rows per feature on estimates of variances are taken as they are: the chance that
 #: is in them is about √(1 / 100), a tenth.
 SURE_ROWS = 100
@@ -51,7 +52,6 @@ _ENOUGH = 200
 _LEAST = 32
 _LARGEST_SHARE = 4
 LEAST_ROWS = 4000
-_SAMPLE_BYTES = 256 << 20
 # Reweighted steps after which Newton's pay: residuals near zero are then known.
 _FEW_STEPS = 20
 
@@ -75,7 +75,7 @@ def sample_of(problem: Ridge) -> Ridge:
     """Return the sample on which a fit starts, chooses and takes its factor; all rows if few."""
     L, n = problem.rows.n_features, problem.rows.n_counted
     size = max(n // _SHARE, min(_LEAST * L, n // _LARGEST_SHARE))
-    size = min(size, _ENOUGH * L, _SAMPLE_BYTES // (8 * L))
+    size = min(size, _ENOUGH * L, MOST_KEPT // (8 * L))
     rows = Samples(problem.rows).draw(max(size, START_ROWS * L, LEAST_ROWS))
     return problem if rows is problem.rows else problem.on(rows)
 

@@ -26,6 +26,7 @@ from kmpe.losses.floored import Curved, Floored
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
+from kmpe.rows.threads import MOST_KEPT
 from kmpe.solvers.record import Fit
 
 __all__ = ["RidgeFit", "Stream"]
@@ -39,7 +40,6 @@ _WINDOW = 11
 # feature that no fit can follow the bad ones.
 _OPENING = 20
 _OPENING_ROWS = 20
-_OPENING_BYTES = 256 << 20
 # They are fitted again when they have grown by this much: batches may be single rows.
 _GROWN = 1.05
 # A batch is trusted whose residuals spread up to this much wider than those of the others, or whose
@@ -174,7 +174,7 @@ class Stream:
         stream = replace(self, theta=theta, scales=scales[-_WINDOW:], n_fitted=len(rows))
         n, L = len(rows), rows.n_features
         complete = len(trusts) >= _OPENING and n >= _OPENING_ROWS * L
-        if complete or 8 * n * L > _OPENING_BYTES:
+        if complete or 8 * n * L > MOST_KEPT:
             past = _expanded(rows, fitted.loss, theta, 1.0)[0]
             stream = replace(stream, past=past, opening=())
         last = Ridge(groups[-1], np.zeros(L)).squared_residuals(theta)

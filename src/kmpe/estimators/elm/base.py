@@ -32,7 +32,7 @@ from kmpe.rows.checks import weight_unit
 from kmpe.rows.files import Reader
 from kmpe.rows.hidden_layer import ACTIVATIONS, Activation, HiddenLayer
 from kmpe.rows.source import Outputs, Rows
-from kmpe.rows.threads import free_memory, team
+from kmpe.rows.threads import MOST_KEPT, free_memory, team
 from kmpe.solvers.minimise import solve
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
@@ -42,9 +42,8 @@ from kmpe.starts.ridge import INITS, RidgeStart
 
 __all__ = ["ELM"]
 
-# What H may take of the memory that is free, and where X is out of core, at most.
+# What H may take of the memory that is free.
 _SHARE_OF_MEMORY = 0.25
-_OUT_OF_CORE = 256 << 20
 # A stream begins before anything can be chosen.
 _STREAM_ALPHA = 1e-3
 _STREAM_HIDDEN = 100
@@ -232,7 +231,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         if self.memory_limit is not None:
             return self.memory_limit
         # What is read from a file was too large for the memory: H will be as well.
-        most = _OUT_OF_CORE if isinstance(X, Reader) else np.inf
+        most = MOST_KEPT if isinstance(X, Reader) else np.inf
         return min(_SHARE_OF_MEMORY * free_memory(), most)
 
     def _check_parameters(self) -> None:
