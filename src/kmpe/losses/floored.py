@@ -16,13 +16,9 @@ from kmpe.losses.scale import mad
 
 __all__ = ["AsPrinted", "Curved", "Floored", "Newton"]
 
-# Residuals below this share of the typical one count as this large.
-_SMALLEST_RESIDUAL = 1e-7
 # The least curvature that a row lends to the metric, as a share of its weight. Without it the
 # metric of a redescending loss is indefinite at a start with many doubtful rows.
 _LEAST_CURVATURE = 0.1
-# The same near the end of a fit: a third of it takes as many steps, three times twice as many.
-_LEAST_NEWTON = 0.02
 
 
 @dataclass(frozen=True)
@@ -33,9 +29,14 @@ class Floored:
     floor: float
 
     @classmethod
-    def at(cls, loss: Loss, s: Array, a: Array | None, dim: int) -> "Floored":
-        """Return the loss with the floor that squared residuals ``s`` suggest."""
-        return cls(loss, (_SMALLEST_RESIDUAL * mad(s, a, dim)) ** 2 if loss.singular else 0.0)
+    def at(
+        cls, loss: Loss, s: Array, a: Array | None, dim: int, smallest: float = 1e-7
+    ) -> "Floored":
+        """Return the loss with the floor that squared residuals ``s`` suggest.
+
+        Residuals below ``smallest`` of the typical one count as this large.
+        """
+        return cls(loss, (smallest * mad(s, a, dim)) ** 2 if loss.singular else 0.0)
 
     def rho(self, s: Array) -> Array:
         """Return ρ(s)."""
@@ -123,7 +124,8 @@ class Newton(Floored):
 
     def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - as in `Floored`
         """Return the curvature."""
-        return self.curvature(s, self.dim, least=_LEAST_NEWTON)
+        # Near the end of a fit: a third of it takes as many steps, three times twice as many.
+        return self.curvature(s, self.dim, least=0.02)
 
 
 @dataclass(frozen=True)

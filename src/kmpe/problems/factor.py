@@ -11,8 +11,6 @@ from kmpe.rows.checks import LARGEST
 __all__ = ["Factor"]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Cholesky of a matrix of condition 1e12 still has four digits.
-_SHARP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -53,4 +51,5 @@ class Factor:
     def sharp(self) -> bool:
         """Whether B is so far from singular that its rounding does no harm."""
         diagonal = np.abs(np.diagonal(self.upper))
-        return self.jitter == 0 and bool(diagonal.min() > _SHARP * diagonal.max())
+        # Cholesky of a matrix of condition 1e12 still has four digits.
+        return self.jitter == 0 and bool(diagonal.min() > 1e-6 * diagonal.max())

@@ -7,10 +7,6 @@ from kmpe.arrays import SINGULAR, Array
 
 __all__ = ["projected", "root_of_inverse", "whitening"]
 
-# Leverages of many columns come from random projections on so many: they are then known to a
-# fifth (√(2 / 64)), for a fraction of the time.
-_PROJECTIONS = 64
-
 
 def root_of_inverse(gram: Array) -> Array:
     """Return V with VVᵀ the pseudo-inverse of a Gram matrix, so that hᵢVVᵀhᵢᵀ is a leverage.
@@ -20,15 +16,16 @@ def root_of_inverse(gram: Array) -> Array:
     return projected(whitening(gram))
 
 
-def projected(V: Array) -> Array:
+def projected(V: Array, most: int = 64) -> Array:
     """Return a random projection of many columns, whose rows have about the same norms.
 
-    That of the symmetric root (VVᵀ)^½: the columns of V may turn with rounding.
+    That of the symmetric root (VVᵀ)^½: the columns of V may turn with rounding. On ``most`` = 64
+    columns leverages are known to a fifth (√(2 / 64)), for a fraction of the time.
     """
-    if V.shape[1] > _PROJECTIONS:
+    if V.shape[1] > most:
         U, lengths, _ = linalg.svd(V, full_matrices=False, check_finite=False)
         rng = np.random.default_rng(len(U))
-        G = rng.standard_normal((len(U), _PROJECTIONS)) / np.sqrt(_PROJECTIONS)
+        G = rng.standard_normal((len(U), most)) / np.sqrt(most)
         V = (U * lengths) @ (U.T @ G)
     return V
 

@@ -37,8 +37,6 @@ from kmpe.rows.source import Rows, is_sparse
 __all__ = ["Point", "Ridge"]
 
 _EPS = float(np.finfo(np.float64).eps)
-# Seven digits of sixteen may be lost in the features.
-_LEAST_NOISE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ class Ridge:
         """The scale below which residuals are rounding: a share of the spread of the targets."""
         T = np.asarray(self.rows.T[self.sample_weight > 0], dtype=np.float64)
         spread = float(np.abs(T - T.mean(axis=0)).mean()) or float(np.abs(T).max())
-        return _LEAST_NOISE * spread
+        return 1e-9 * spread  # seven digits of sixteen may be lost in the features
 
     @property
     def penalised(self) -> bool:

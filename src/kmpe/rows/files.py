@@ -14,9 +14,6 @@ from kmpe.arrays import Index
 
 __all__ = ["Reader", "Subset"]
 
-# What is read at a time where the file has no chunks of its own.
-_CHUNK_BYTES = 256 << 10
-
 
 class Reader:
     """Rows of X, read and checked when they are asked for.
@@ -57,7 +54,8 @@ class Reader:
         chunks = getattr(self._X, "chunks", None)
         if chunks:
             return int(chunks[0])
-        return max(1, _CHUNK_BYTES // (8 * max(1, self.shape[1])))
+        size = 256 << 10  # bytes read at a time where the file has no chunks of its own
+        return max(1, size // (8 * max(1, self.shape[1])))
 
     def _slice(self, where: slice) -> npt.NDArray[Any]:
         if self._lock is None:

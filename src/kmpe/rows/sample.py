@@ -17,13 +17,6 @@ from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 __all__ = ["GROWTH", "SEED", "Samples", "draw", "draw_rows", "strata"]
 
 SEED = 20160924
-# A sample misses a feature when it has less than this share of its sum of squares: a column
-# that is zero but for a few rows, such as a rare category. The rows that have it would look
-# like outliers to a fit of the sample.
-_MISSED = 0.3
-# A column with so many different values in the sample is not a rare one; only for others is it
-# worth a pass over all rows to know. Nearly every column shows as many in 512 rows.
-_FEW = 20
 #: A sample that is too small is followed by one that is so many times larger.
 GROWTH = 4
 
@@ -61,27 +54,36 @@ class Samples:
 
     rows: Rows
 
-    def draw(self, size: int) -> Rows:
-        """Draw ``size`` rows, or more if a feature is missing from these, or all of them."""
+    def draw(self, size: int, least: float = 0.3) -> Rows:
+        """Draw ``size`` rows, or more if a feature is missing from these, or all of them.
+
+        A sample misses a feature when it has less than the share ``least`` of its sum of squares: a
+        column that is zero but for a few rows, such as a rare category. The rows that have it would
+        look like outliers to a fit of the sample.
+        """
         seed = size
         while size <= self.rows.n_counted // 2:
             sample = draw(self.rows, size, seed)
             energy = _Energy(_rare(sample))
             if len(energy.columns) == 0:
                 return sample
-            if np.all(sample.total(energy)[0] >= _MISSED * self.rows.total(energy)[0]):
+            if np.all(sample.total(energy)[0] >= least * self.rows.total(energy)[0]):
                 return sample
             size *= GROWTH
         return self.rows
 
 
-def _rare(sample: Rows) -> Index:
-    """Return the features that have one value on nearly all rows of the sample."""
+def _rare(sample: Rows, few: int = 20) -> Index:
+    """Return the features that have one value on nearly all rows of the sample.
+
+    A column with so many different values as ``few`` is not a rare one; only for others is it worth
+    a pass over all rows to know. Nearly every column shows as many in 512 rows.
+    """
     if is_sparse(sample.X):
-        return np.flatnonzero(np.diff(sample.X.tocsc().indptr) < _FEW)
+        return np.flatnonzero(np.diff(sample.X.tocsc().indptr) < few)
     H = sample.X
-    doubtful = np.flatnonzero(_changes(H[:: max(1, len(H) // GLANCE)]) < _FEW)
-    return np.asarray(doubtful[_changes(H[:, doubtful]) < _FEW])
+    doubtful = np.flatnonzero(_changes(H[:: max(1, len(H) // GLANCE)]) < few)
+    return np.asarray(doubtful[_changes(H[:, doubtful]) < few])
 
 
 def _changes(H: Array) -> npt.NDArray[np.intp]:

@@ -35,13 +35,6 @@ Term = Callable[[slice], tuple[Array, ...]]
 #: features of data that are out of core.
 MOST_KEPT = 256 << 20
 _MEMINFO = Path("/proc/meminfo")
-# Parts of one block share the work evenly; where there are many blocks, larger parts have fewer
-# sums to add up.
-_MOST_PARTS = 128
-# Rows that fill half a block are divided among the workers, but not into pieces on which the
-# interpreter would take as long as the arithmetic.
-_FEW_BLOCKS = 8
-_LEAST_ROWS = 512
 
 
 class Team:
@@ -153,10 +146,14 @@ def parts(n: int, most: int) -> list[Part]:
     """Return the parts of n rows, each a list of slices of at most ``most`` rows."""
     count = max(1, math.ceil(n / most))
     if 2 * n > most:
-        count = max(count, min(_FEW_BLOCKS, n // _LEAST_ROWS))
+        # Rows that fill half a block are divided among the workers, but not into pieces on which
+        # the interpreter would take as long as the arithmetic.
+        count = max(count, min(8, n // 512))
     ends = [n * i // count for i in range(count + 1)]
     blocks = [slice(i, j) for i, j in pairwise(ends)]
-    size = -(-count // _MOST_PARTS)
+    # Parts of one block share the work evenly; where there are more than 128 blocks, larger parts
+    # have fewer sums to add up.
+    size = -(-count // 128)
     return [blocks[i : i + size] for i in range(0, count, size)]
 
 

@@ -24,13 +24,6 @@ Move = Callable[[Theta, Any], Theta]
 
 # A rule's σ has settled when it repeats itself to this accuracy.
 _SETTLED = 0.01
-# How far outliers may inflate a rule's σ. The interquartile range of Silverman's rule has no
-# bound once a quarter of the rows are outliers.
-_MOST_INFLATED = 2.0
-# The least mean weight of the rows that are not far out, as a share of the largest weight there is:
-# a row that the fit passes through may outweigh 5 others. Silverman's σ² shrinks as n^(-1/5) while
-# squared norms of many components stay away from 0; without a bound the fit turns to single rows.
-_LEAST_WEIGHT = 0.2
 
 
 def solve_once(problem: Problem[Theta]) -> Move[Theta]:
@@ -162,10 +155,16 @@ def settle(
     return Settled(resolved, theta, steps)
 
 
-def _widened(loss: Loss, s: Array) -> Loss:
-    """Return the loss with a σ at which squared residuals s have weight, if there is one."""
+def _widened(loss: Loss, s: Array, least: float = 0.2) -> Loss:
+    """Return the loss with a σ at which squared residuals s have weight, if there is one.
+
+    ``least`` is that of the mean weight of the rows that are not far out, as a share of the largest
+    weight there is: a row that the fit passes through may outweigh 5 others. Silverman's σ² shrinks
+    as n^(-1/5) while squared norms of many components stay away from 0; without a bound the fit
+    turns to single rows.
+    """
     share = _mean_weight(loss, s)
-    while share < _LEAST_WEIGHT:
+    while share < least:
         wider = loss.at(2**0.25 * loss.scale)
         before, share = share, _mean_weight(wider, s)
         if share <= before:  # with p > 2 residuals of zero never have any
@@ -208,7 +207,9 @@ def _resolved(
     resolved = _ruled(problem, loss, s)
     if bounded:
         inside = a * (s <= cutoff(s, a, problem.dim, z=FAR_OUT) ** 2)
-        most = _MOST_INFLATED * loss.resolve(s, inside, problem.dim).scale
+        # Outliers inflate a rule's σ at most twofold: the interquartile range of Silverman's rule
+        # has no bound once a quarter of the rows are outliers.
+        most = 2 * loss.resolve(s, inside, problem.dim).scale
         resolved = resolved.at(min(resolved.scale, most))
         resolved = _widened(resolved, s[inside > 0])
     while 0.5 * float(a @ resolved.rho(s)) + problem.penalty(theta) >= 0.5 * a.sum() * resolved.sup:

@@ -17,14 +17,6 @@ from kmpe.problems.ridge import Point
 
 __all__ = ["Descent", "Outcome", "descend"]
 
-# Armijo's share of the predicted decrease that a step must reach.
-_SUFFICIENT = 1e-4
-# Ten steps with a useful factor reach further than this; if not, the factor is a poor one.
-_PATIENCE = 10
-_PROGRESS = 1e-2
-# What is still to be gained must be this far below tol: it is an estimate, up to ten times too
-# low where σ is small and ρ far from quadratic.
-_MARGIN = 0.03
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -110,7 +102,8 @@ def descend(
             break
         if iteration == max_iter:
             break
-        if len(promises) > _PATIENCE and left > _PROGRESS * promises[-_PATIENCE]:
+        # Ten steps with a useful factor gain two digits; if not, the factor is a poor one.
+        if len(promises) > 10 and left > 1e-2 * promises[-10]:
             outcome = Outcome.SLOW
             break
         moved = _search(evaluate, point, step, -2 * left)
@@ -127,7 +120,9 @@ def descend(
 def _settled(point: Point, step: Array, left: float, tol: float) -> bool:
     size = float(np.linalg.norm(point.theta))
     near = float(np.linalg.norm(step)) <= math.sqrt(tol) * size
-    return left <= _MARGIN * tol * abs(point.cost) and (near or left <= _EPS * abs(point.cost))
+    # What is still to be gained must be far below tol: it is an estimate, up to ten times too low
+    # where σ is small and ρ far from quadratic.
+    return left <= 0.03 * tol * abs(point.cost) and (near or left <= _EPS * abs(point.cost))
 
 
 def _search(
@@ -136,18 +131,20 @@ def _search(
     step: Array,
     slope: float,
     max_trials: int = 20,
+    sufficient: float = 1e-4,
 ) -> Point | None:
     """Return a point along ``step`` where the cost is low enough, or None if there is none.
 
     The whole step nearly always is. If not, the slopes at both ends of what was tried say
-    where the cost is least between them.
+    where the cost is least between them. ``sufficient`` is Armijo's share of the predicted decrease
+    that a step must reach.
     """
     if not slope < 0:
         return None
     share = 1.0
     for _ in range(max_trials):
         tried = evaluate(point.theta + share * step)
-        if tried.cost <= point.cost + _SUFFICIENT * share * slope:
+        if tried.cost <= point.cost + sufficient * share * slope:
             return tried
         end = float(np.vdot(tried.gradient, step))
         least = -slope / (end - slope) if end > 0 else 0.5

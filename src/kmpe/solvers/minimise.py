@@ -43,18 +43,8 @@ _MANY_ROWS = 2 * START_ROWS
 #: From so many rows per feature on estimates of variances are taken as they are: the chance that
 #: is in them is about √(1 / 100), a tenth.
 SURE_ROWS = 100
-# The sample is a tenth of the rows, whose factor costs a tenth of least squares, but no more
-# rows per feature than 200, with which each step gains two digits, and no fewer than 32 if they
-# are a quarter of all: 50 000 rows of 300 features then take 10 steps, not 12. So many rows also
-# choose a loss to 1% of its variance.
-_SHARE = 10
-_ENOUGH = 200
-_LEAST = 32
-_LARGEST_SHARE = 4
+#: The least number of rows in a sample: so many choose a loss to 1% of its variance.
 LEAST_ROWS = 4000
-# Reweighted steps after which Newton's pay: residuals near zero are then known.
-_FEW_STEPS = 20
-
 #: MADs to either side over which the slope of ψ is smoothed.
 SMOOTHING = 0.5
 
@@ -72,10 +62,15 @@ def has_many_rows(problem: Ridge, per_feature: int | None = None) -> bool:
 
 
 def sample_of(problem: Ridge) -> Ridge:
-    """Return the sample on which a fit starts, chooses and takes its factor; all rows if few."""
+    """Return the sample on which a fit starts, chooses and takes its factor; all rows if few.
+
+    It is a tenth of the rows, whose factor costs a tenth of least squares, but no more rows per
+    feature than 200, with which each step gains two digits, and no fewer than 32 if they are a
+    quarter of all: 50 000 rows of 300 features then take 10 steps, not 12.
+    """
     L, n = problem.rows.n_features, problem.rows.n_counted
-    size = max(n // _SHARE, min(_LEAST * L, n // _LARGEST_SHARE))
-    size = min(size, _ENOUGH * L, MOST_KEPT // (8 * L))
+    size = max(n // 10, min(32 * L, n // 4))
+    size = min(size, 200 * L, MOST_KEPT // (8 * L))
     rows = Samples(problem.rows).draw(max(size, START_ROWS * L, LEAST_ROWS))
     return problem if rows is problem.rows else problem.on(rows)
 
@@ -215,7 +210,8 @@ def _fit_by_steps(
     ``costs`` are those of the steps so far, without that of ``theta``.
     """
     left = max(max_iter - len(costs), 0)
-    fit = reweight(problem, loss, theta, max_iter=min(_FEW_STEPS, left), tol=tol)
+    # Newton's steps pay after twenty: residuals near zero are then known.
+    fit = reweight(problem, loss, theta, max_iter=min(20, left), tol=tol)
     costs += fit.history
     left -= len(fit.history) - 1
     if fit.status is Status.MAX_ITER and left > 0:

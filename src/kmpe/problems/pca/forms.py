@@ -32,14 +32,6 @@ from kmpe.problems.pca.sums import (
 
 __all__ = ["Dual", "Iterated", "Scatter", "WeightedPCA"]
 
-# The relative spread of ‖e‖² is √(2/q) for q Gaussian components: losses that have their scale
-# from "mad" see √q of them, so that weights tell residuals apart by their spread and not by
-# their level. Past 12 a loss that rejects would reach into the middle of the residuals.
-_LARGEST_DIM = 12
-_EXTRA_VECTORS = 8
-# Steps on the way start from the last subspace and need not be exact; the last one is, to this
-# share of the largest eigenvalue.
-_EXACT = 1e-9
 # A sketch spares a pass for the whole scatter matrix when there are this many times more
 # columns than components.
 _COLUMNS_PER_COMPONENT = 8
@@ -81,9 +73,15 @@ class WeightedPCA(ABC):
 
     @property
     def dim(self) -> int:
-        """The number of components that tell one residual norm from another."""
+        """The number of components that tell one residual norm from another.
+
+        The relative spread of ‖e‖² is √(2/q) for q Gaussian components: losses that have their
+        scale from "mad" see √q of them, so that weights tell residuals apart by their spread and
+        not by their level. Past 12 a loss that rejects would reach into the middle of the
+        residuals.
+        """
         q = max(1, self.n_directions - self.m)
-        return min(_LARGEST_DIM, max(1, round(math.sqrt(q))))
+        return min(12, max(1, round(math.sqrt(q))))
 
     @property
     def n_directions(self) -> int:
@@ -276,7 +274,7 @@ class Iterated(WeightedPCA):
         mean = self.points.offset + shift
         if m == 0:
             return Subspace(mean, np.zeros((d, 0)), np.zeros(0), total)
-        k = min(d, m + _EXTRA_VECTORS)
+        k = min(d, m + 8)  # with some vectors more than are wanted these are found sooner
         extra = np.random.RandomState(0).standard_normal((d, max(0, k - theta.W.shape[1])))
         distances = self._distances(theta)
 
@@ -286,5 +284,7 @@ class Iterated(WeightedPCA):
             return np.asarray(VS.T / weighted.mass - np.outer(shift, shift @ V))
 
         start = np.hstack([theta.W[:, :k], extra])
-        values, W = leading_eigenvectors(products, start, m, tol=_EXACT, max_passes=self.max_passes)
+        # Steps on the way start from the last subspace and need not be exact; the last one is, to
+        # this share of the largest eigenvalue.
+        values, W = leading_eigenvectors(products, start, m, tol=1e-9, max_passes=self.max_passes)
         return Subspace(mean, W, np.maximum(values, 0.0), total)

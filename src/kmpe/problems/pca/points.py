@@ -12,10 +12,6 @@ from kmpe.rows.source import GLANCE, Block, Rows
 
 __all__ = ["Points"]
 
-# Data that lie further from zero than this many times their spread are moved to it: products
-# with the rows as they stand would lose the digits.
-_FAR_FROM_ZERO = 10.0
-
 
 @dataclass(frozen=True)
 class Points:
@@ -84,7 +80,8 @@ class Points:
     def offset(self) -> Array:
         """A point near the rows that they are measured from; zero where that costs no digits."""
         middle, spread = self._middle
-        near = np.linalg.norm(middle) <= _FAR_FROM_ZERO * spread
+        # Further from zero, products with the rows as they stand would lose the digits.
+        near = np.linalg.norm(middle) <= 10 * spread
         return np.zeros(self.d) if near else middle
 
     @property
