@@ -29,10 +29,6 @@ __all__ = ["AdaptiveLoss", "Looked"]
 
 Rule = BadLeverage | Inexact
 
-# The cost to so much of one row's: coefficients to a tenth of their standard errors.
-_TOL = 0.01
-# Of clean data sets one in a thousand is taken for one whose noise depends on the inputs.
-_SIGNIFICANT = 1e-3
 _DEPENDENT = (
     "The slopes under the loss that suits the residuals differ from those of the MM-estimate "
     "(p = {p:.1g}): the noise depends on the inputs. The MM-estimate, {loss}, is used."
@@ -103,6 +99,8 @@ class AdaptiveLoss:
         begun: Begun[Ridge, Array],
     ) -> Chosen[Ridge, Array]:
         """Return the choice, or the plain loss where slopes disagree; penalties suit the loss."""
+        # Of clean data sets one in a thousand is taken for one whose noise depends on the inputs.
+        level = 1e-3
         loss, caution, plain = choice.loss, begun.caution, None
         R = sample.residuals(theta)
         if sample.dim == 1 and begun.details.scale > 0:
@@ -113,8 +111,8 @@ class AdaptiveLoss:
             p = 1.0
             if has_many_rows(sample, START_ROWS):  # fewer could not tell
                 rows = _counted(problem, sample)
-                p = hausman(rows, R[:, 0], loss, R0[:, 0], reference, level=_SIGNIFICANT)
-            if p < _SIGNIFICANT:
+                p = hausman(rows, R[:, 0], loss, R0[:, 0], reference, level=level)
+            if p < level:
                 theta, loss = rival, reference
                 caution = " ".join([caution, _DEPENDENT.format(p=p, loss=loss)]).strip()
             elif choice.noise is not None and not has_many_rows(problem, SURE_ROWS):
@@ -130,7 +128,8 @@ class AdaptiveLoss:
 
     def _fit(self, sample: Ridge, loss: Loss, theta: Array) -> Array:
         suited = _weighed_alike(sample, sample, loss, theta)
-        tol = _TOL / sample.rows.n
+        # The cost to so much of one row's: coefficients to a tenth of their standard errors.
+        tol = 0.01 / sample.rows.n
         fit = minimise(suited, suited, loss, theta, max_iter=self.max_iter, tol=tol)
         return fit.theta
 

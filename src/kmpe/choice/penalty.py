@@ -34,10 +34,6 @@ WIDTHS = (25, 50, 100, 200, 400, 800)
 
 # α over the largest eigenvalue of HᵀH, from nothing to next to no fit.
 _PATH = np.logspace(-14, 1, 91)
-# Sums of squares below this share of the targets', and ties of the criterion, are rounding.
-_ROUNDING = 1e-9
-# A parameter counts as 1.4: plain cross-validation now and then fits the noise (Kim and Gu, 2004).
-_PARAMETER = 1.4
 _ANNEALING = (16.0, 8.0, 4.0, 3.0, 2.11, 2.11, 2.11, 2.11)
 # Residuals below this share of the targets are rounding, or a fit to every row: no noise to
 # suit a loss to.
@@ -48,8 +44,6 @@ _EXACT = 1e-6
 # neither was heeded and such fits started anew.
 _MOST_SPENT = 0.5
 _TOO_FEW = 0.4
-# Widths are compared by a loss that lets go of errors of more than about so many times the noise.
-_JUDGED = 3.0
 
 
 @dataclass(frozen=True)
@@ -82,10 +76,12 @@ class _Path:
         values, Q = linalg.eigh((self.H * self.a[:, None]).T @ self.H, check_finite=False)
         return np.maximum(values, 0.0), Q
 
-    def fit(self, Z: Array, alpha: float | None) -> _State:
+    def fit(self, Z: Array, alpha: float | None, rounding: float = 1e-9) -> _State:
         """Return α, β and degrees of freedom for targets Z; α None by cross-validation.
 
-        GCV(α) = (RSS / n) / (1 - 1.4 df / n)², summed over the targets.
+        GCV(α) = (RSS / n) / (1 - 1.4 df / n)², summed over the targets. A parameter counts as 1.4:
+        plain cross-validation now and then fits the noise (Kim and Gu, 2004). Sums of squares below
+        the share ``rounding`` of the targets', and ties of the criterion, are rounding.
         """
         values, Q = self._eigen
         n = float(self.a.sum())
@@ -97,12 +93,11 @@ class _Path:
             df = (values / shrunk).sum(axis=1)
             total = float(np.sum(self.a @ Z**2)) or 1.0
             fitted = ((values + 2 * grid[:, None]) / shrunk**2) @ np.einsum("ij,ij->i", C, C)
-            # As a share of the targets', below which the difference is rounding.
-            rss = np.maximum(1 - fitted / total, _ROUNDING)
-            room = 1 - _PARAMETER * df / n
+            rss = np.maximum(1 - fitted / total, rounding)  # as a share of the targets'
+            room = 1 - 1.4 * df / n
             spent = df > max(_MOST_SPENT * n, float(df[-1]))
-            gcv = np.where(spent, np.inf, rss / np.maximum(room, _ROUNDING) ** 2)
-            alpha = float(grid[np.flatnonzero(gcv <= gcv.min() * (1 + _ROUNDING))[-1]])
+            gcv = np.where(spent, np.inf, rss / np.maximum(room, rounding) ** 2)
+            alpha = float(grid[np.flatnonzero(gcv <= gcv.min() * (1 + rounding))[-1]])
         shrunk = values + alpha
         kept = shrunk > 1e-15 * shrunk[-1]
         beta = Q[:, kept] @ (C[kept] / shrunk[kept, None])
@@ -207,7 +202,8 @@ def choose_width(rows: Rows, *, loss: Loss | None, alpha: float | None) -> int:
     if exact.any():
         return WIDTHS[int(np.argmax(exact))]
     best = int(np.argmin(scales))
-    judge = Correntropy(_JUDGED * scales[best]) if loss is None else loss
+    # A loss that lets go of errors of more than about three times the noise.
+    judge = Correntropy(3 * scales[best]) if loss is None else loss
     judge = judge.resolve(errors[best], a, dim)
     return WIDTHS[int(np.argmin([a @ judge.rho(s) for s in errors]))]
 

@@ -17,10 +17,6 @@ from kmpe.problems.pca import Dual, Points
 
 __all__ = ["PCAL1"]
 
-# Projections below this share of a row's length count as zero: the row is on the fence, and a
-# fixed point of the signs need not be a maximum.
-_NUDGE = 1e-3
-
 
 class PCAL1(Projection):
     """Principal components that maximise Σ |wᵀ(xᵢ - μ)|, found greedily.
@@ -156,7 +152,8 @@ class PCAL1(Projection):
         change after the last one.
         """
         length = np.linalg.norm(Y, axis=1)
-        # A row that has nothing left cannot sit on the fence.
+        # Projections below this share of a row's length count as zero: the row is on the fence, and
+        # a fixed point of the signs need not be a maximum. One with nothing left cannot sit there.
         fence = np.where(length > 0, ROUNDING * length, -1.0)[:, None]
         W = _normalised(W)
         signs = np.zeros((len(Y), W.shape[1]))
@@ -165,7 +162,7 @@ class PCAL1(Projection):
             P = Y @ W
             stuck = (np.abs(P) <= fence).any(axis=0)
             if stuck.any():
-                nudge = _NUDGE * _normalised(rng.standard_normal((len(W), int(stuck.sum()))))
+                nudge = 1e-3 * _normalised(rng.standard_normal((len(W), int(stuck.sum()))))
                 P[:, stuck] = Y @ (W[:, stuck] + nudge)
             before, signs = signs, np.where(P < 0, -1.0, 1.0)
             if np.array_equal(before, signs):

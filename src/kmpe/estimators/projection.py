@@ -18,9 +18,6 @@ from kmpe.rows.source import is_sparse
 
 __all__ = ["Projection", "check_components", "check_rows", "column_deviations"]
 
-# A share of the total variance that is rounding.
-_NO_VARIANCE = 1e-14
-
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Scores, reconstructions and covariance, as scikit-learn's PCA has them."""
@@ -148,7 +145,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ``variances`` and ``total`` are those along the columns of W and in all directions.
         """
         X, most = rows.X, rows.most_components
-        k = int(np.count_nonzero(variances > _NO_VARIANCE * total))
+        # Such a share of the total variance is rounding.
+        k = int(np.count_nonzero(variances > 1e-14 * total))
         W, variances = complete(W[:, :k], m), np.append(variances[:k], np.zeros(m))[:m]
         signs = np.sign(W[np.abs(W).argmax(axis=0), np.arange(m)])
         self.components_ = np.ascontiguousarray((W * signs).T, dtype=X.dtype)

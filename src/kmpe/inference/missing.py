@@ -17,9 +17,6 @@ from kmpe.inference.pca import OutlierMap
 
 __all__ = ["column_medians", "filled", "inflation"]
 
-# Rows at a time: each has an m × m matrix of its own.
-_ROWS = 1024
-
 
 def column_medians(X: Array) -> Array:
     """Return the medians of what is known of each column."""
@@ -30,12 +27,15 @@ def column_medians(X: Array) -> Array:
     return np.asarray(np.nanmedian(X, axis=0))
 
 
-def filled(X: Array, by: OutlierMap) -> Array:
-    """Return a copy of rows with their holes filled by the model."""
+def filled(X: Array, by: OutlierMap, at_once: int = 1024) -> Array:
+    """Return a copy of rows with their holes filled by the model.
+
+    So many rows ``at_once``: each has an m × m matrix of its own.
+    """
     X = X.copy()
     some = np.flatnonzero(np.isnan(X).any(axis=1))
-    for i in range(0, len(some), _ROWS):
-        rows = some[i : i + _ROWS]
+    for i in range(0, len(some), at_once):
+        rows = some[i : i + at_once]
         missing = np.isnan(X[rows])
         expected = by.mean + _scores(X[rows] - by.mean, ~missing, by) @ by.W.T
         X[rows] = np.where(missing, expected, X[rows])

@@ -8,9 +8,6 @@ from typing import Any, Self
 
 __all__ = ["Progress"]
 
-# A log should show that work goes on without filling up: some hundred lines for an hour.
-_SECONDS_BETWEEN_LINES = 30.0
-
 
 class Progress:
     """The progress of some work, told on standard error.
@@ -65,7 +62,8 @@ class Progress:
             if kept:
                 self._bar.initial += amount
             self._bar.update(amount)
-        elif not self._quiet and time.monotonic() - self._told >= _SECONDS_BETWEEN_LINES:
+        # A log should show that work goes on without filling up: some hundred lines for an hour.
+        elif not self._quiet and time.monotonic() - self._told >= 30:
             self._told = time.monotonic()
             print(self._line(), file=sys.stderr, flush=True)
 

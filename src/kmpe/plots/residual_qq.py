@@ -13,9 +13,6 @@ from kmpe.plots.residuals import final_step, residuals_of, standardised
 
 __all__ = ["ResidualQQDisplay"]
 
-# Points of a curve that looks smooth.
-_CURVE = 500
-
 
 class ResidualQQDisplay:
     """Standardised residuals in order against the quantiles of the Gaussian, with an envelope.
@@ -211,9 +208,9 @@ def _ranks(outliers: npt.NDArray[np.bool_], subsample: int | None) -> npt.NDArra
     return np.sort(np.concatenate([others, np.flatnonzero(outliers)]))
 
 
-def _spread(x: Array) -> npt.NDArray[np.intp]:
-    """Return ranks evenly spread over the axis, both ends included, for a smooth curve."""
-    if len(x) <= _CURVE:
+def _spread(x: Array, points: int = 500) -> npt.NDArray[np.intp]:
+    """Return ranks evenly spread over the axis, both ends included: a curve that looks smooth."""
+    if len(x) <= points:
         return np.arange(len(x))
-    at = np.searchsorted(x, np.linspace(x[0], x[-1], _CURVE))
+    at = np.searchsorted(x, np.linspace(x[0], x[-1], points))
     return np.unique(np.clip(at, 0, len(x) - 1))

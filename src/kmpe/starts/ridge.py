@@ -24,11 +24,6 @@ __all__ = ["INITS", "RidgeStart"]
 
 INITS = ("robust", "ridge", "zero")
 
-# On the way to the start a weighted solve is good enough when what is left to gain is 0.3% of
-# its cost, which has 8% to do with chance; where so many passes do not do it, a factor does.
-_ROUGHLY = 0.1
-_FEW_PASSES = 6
-
 
 @dataclass(frozen=True)
 class RidgeStart:
@@ -96,7 +91,9 @@ class _RoughSolver:
             return weighted.point(theta, squared)
 
         start = evaluate(theta)
-        descent = descend(evaluate, start, self.factor, max_iter=_FEW_PASSES, tol=_ROUGHLY)
+        # On the way to the start a weighted solve is good enough when what is left to gain is 0.3%
+        # of its cost, which has 8% to do with chance; where six passes do not do it, a factor does.
+        descent = descend(evaluate, start, self.factor, max_iter=6, tol=0.1)
         if descent.outcome is Outcome.CONVERGED:
             return descent.point.theta
         at = weighted.weighted(theta, squared)

@@ -22,9 +22,6 @@ __all__ = ["Score", "compare"]
 _FOLDS = 5
 # Beyond so many rows, that many tell the errors apart: their standard error is 1 / √5000 = 1.4%.
 _MOST_ROWS = 5000
-# The share of the largest errors that the trimmed mean leaves out: outliers cannot be predicted.
-_LARGEST = 0.1
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -54,8 +51,8 @@ class Score:
 
     @property
     def trimmed(self) -> float:
-        """The mean error without the largest tenth."""
-        return float(np.sort(self.errors)[: int((1 - _LARGEST) * len(self.errors))].mean())
+        """The mean error without the largest tenth: outliers cannot be predicted."""
+        return float(np.sort(self.errors)[: int(0.9 * len(self.errors))].mean())
 
     def beats(self, other: "Score") -> bool:
         """Whether its errors are smaller, row by row, beyond chance.
@@ -64,7 +61,7 @@ class Score:
         """
         gain = other.errors - self.errors
         return self.median < other.median and bool(
-            wilcoxon(gain, alternative="greater").pvalue < _LEVEL
+            wilcoxon(gain, alternative="greater").pvalue < 0.05
         )
 
 

@@ -42,13 +42,6 @@ from kmpe.starts.ridge import INITS, RidgeStart
 
 __all__ = ["ELM"]
 
-# What H may take of the memory that is free.
-_SHARE_OF_MEMORY = 0.25
-# A stream begins before anything can be chosen.
-_STREAM_ALPHA = 1e-3
-_STREAM_HIDDEN = 100
-
-
 _DEAD = (
     "Every hidden node is 0 on every row, so that 0 is predicted: scale X so that differences of "
     "order 1 matter, or choose another activation."
@@ -190,11 +183,12 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         a = check_weights(sample_weight, X)
         stream, layer = self._stream, getattr(self, "hidden_layer_", None)
         if stream is None or layer is None:
+            # A stream begins before anything can be chosen: 100 nodes and α = 0.001 must do.
             layer = self._draw_layer(X)
             if isinstance(self.n_hidden, str):
-                layer = layer.first(_STREAM_HIDDEN)
+                layer = layer.first(100)
             loss, alpha = self._given_loss() or Correntropy(), self._given_alpha()
-            alpha = _STREAM_ALPHA if alpha is None else alpha
+            alpha = 1e-3 if alpha is None else alpha
             stream = Stream(loss, alpha, float(self.forgetting))
         with team():
             batch = Rows(X, T, a, layer).stored()
@@ -228,11 +222,12 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self.coef_ = np.ascontiguousarray(theta.T.astype(dtype, copy=False))
 
     def _memory_limit(self, X: Any) -> float:
+        """Return how many bytes H may take: a quarter of the memory that is free by default."""
         if self.memory_limit is not None:
             return self.memory_limit
         # What is read from a file was too large for the memory: H will be as well.
         most = MOST_KEPT if isinstance(X, Reader) else np.inf
-        return min(_SHARE_OF_MEMORY * free_memory(), most)
+        return min(0.25 * free_memory(), most)
 
     def _check_parameters(self) -> None:
         check_loss(self.loss)
