@@ -63,7 +63,7 @@ _HOMES = {
     "RobustPCA": "kmpe.estimators.pca",
     "choose_loss": "kmpe.choice.loss",
 }
-_MODULES = ("adaptive", "datasets", "io", "losses", "metrics", "plots")
+_MODULES = ("datasets", "io", "losses", "metrics", "plots", "table")
 
 
 def __getattr__(name: str) -> Any:
