@@ -266,6 +266,21 @@ def test_the_map_of_a_pca_marks_rows_beyond_either_limit() -> None:
     assert display.ax_.get_ylabel() == "Orthogonal distance"
 
 
+def test_the_map_of_hawkins_bradu_kass_shows_its_fourteen_outliers() -> None:
+    table = pd.read_csv(Path(__file__).parent / "reference" / "hbk.csv", comment="#")
+    table.index = table.index + 1
+    X = table.iloc[:, :3]
+    pca = RobustPCA(2).fit(X)
+    display = plots.OutlierMapDisplay.from_estimator(pca, X)
+    assert X.index[display.outliers].tolist() == list(range(1, 15))
+    np.testing.assert_allclose(display.residuals, pca.orthogonal_distances_)
+    np.testing.assert_allclose(display.distances, pca.score_distances_)
+    few = plots.OutlierMapDisplay.from_estimator(pca, X.tail(5))
+    assert not few.outliers.any()
+    with pytest.raises(ValueError, match="PCAL1 has no score distances"):
+        plots.OutlierMapDisplay.from_estimator(PCAL1(2).fit(X), X)
+
+
 # -- robust distances ----------------------------------------------------------------------------
 
 
