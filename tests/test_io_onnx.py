@@ -93,6 +93,12 @@ def test_pca(kind: Any, whiten: bool) -> None:
     assert_close(run(model)["scores"], model.transform(NEW))
 
 
+@pytest.mark.parametrize("whiten", [False, True])
+def test_a_pca_of_scaled_columns(whiten: bool) -> None:
+    model = RobustPCA(2, scale="mad", whiten=whiten).fit(X * [1, 100, 1e-3, 7])
+    assert_close(run(model)["scores"], model.transform(NEW))
+
+
 @pytest.mark.parametrize(
     "scaler",
     [

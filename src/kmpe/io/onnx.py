@@ -167,9 +167,9 @@ def _clipped(graph: _Graph, name: str, low: float, high: float) -> str:
 
 @_transformed.register(Projection)
 def _projected(step: Any, graph: _Graph, name: str, out: str = "") -> str:
-    W = np.asarray(step.components_, dtype=np.float64).T
-    scores = graph("MatMul", name, W)
-    centre = np.asarray(step.mean_ @ step.components_.T)
+    W = step.components_ if step.scale_ is None else step.components_ / step.scale_
+    scores = graph("MatMul", name, np.asarray(W, dtype=np.float64).T)
+    centre = np.asarray(step.mean_ @ W.T)
     if not step.whiten:
         return graph("Sub", scores, centre, out=out)
     return graph.scaled(graph("Sub", scores, centre), 1 / step._deviations(), out=out)
