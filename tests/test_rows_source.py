@@ -103,6 +103,8 @@ COLUMNS = [
     Outputs(BETA),
     source._features,
     DISTANCES,
+    sums.Both(DISTANCES.mean, DISTANCES.W),
+    sums.Measured(DISTANCES, sums.Distances(np.zeros(3), np.eye(3)[:, :1])),
 ]
 TERMS = [
     ridge.gram_of,
@@ -121,6 +123,7 @@ TERMS = [
             sums.Scores(DISTANCES, loss),
             sums.Mean(DISTANCES, loss),
             sums.Products(DISTANCES, loss, BETA),
+            sums.WeightedScores(DISTANCES, DISTANCES, loss),
         )
     ),
 ]

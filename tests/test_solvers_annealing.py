@@ -150,7 +150,11 @@ def test_bounded_gives_weight_to_residuals_of_many_components():
     # Silverman's rule on norms of 300 components: 20 standard deviations from zero.
     s = np.random.default_rng(0).chisquare(300, size=2000)
     problem = SimpleNamespace(
-        squared_residuals=lambda _: s, sample_weight=np.ones(2000), dim=12, penalty=lambda _: 0.0
+        squared_residuals=lambda _: s,
+        sample_weight=np.ones(2000),
+        dim=12,
+        penalty=lambda _: 0.0,
+        least_scale=0.0,
     )
     free, held = (
         settle(problem, KMPE(4, "silverman"), None, max_steps=0, bounded=bounded).loss
