@@ -491,3 +491,15 @@ def test_single_precision_inputs_keep_targets_of_any_size(loss, scale):
     one = ELMRegressor(loss, random_state=0).fit(X, y).predict(X)
     other = ELMRegressor(loss, random_state=0).fit(X, scale * y).predict(X)
     np.testing.assert_allclose(other / scale, one, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["adaptive", Correntropy("silverman"), Squared()], ids=repr)
+@pytest.mark.parametrize("scale", [0.0, 1e-5, 1e-3])
+def test_nodes_that_depend_on_each_other_predict_what_was_fitted(scale, loss):
+    """Coefficients of 1e15 would fit the rows exactly, and predict something else."""
+    rng = np.random.default_rng(0)
+    X, y = scale * rng.normal(size=(40, 2)), rng.normal(size=40)
+    model = ELMRegressor(loss, alpha=0.0, random_state=0).fit(X, y)
+    assert np.abs(model.coef_).max() < 1e8
+    scores = np.abs(y - model.predict(X)) / model.scale_
+    np.testing.assert_allclose(model.outlier_scores_, scores, rtol=1e-5, atol=1e-5)

@@ -75,6 +75,15 @@ def test_the_first_rows_are_not_all_rows():
     assert standard.size[0] == pytest.approx(x.std())
 
 
+def test_one_row_that_counts_far_from_the_others_does_not_vary():
+    a = np.zeros(50)
+    a[7] = 1.0
+    x = np.random.default_rng(0).normal(size=(50, 3)) + 5
+    standard = Standardised.of(Rows(x, np.zeros((50, 0)), a), intercept=True)
+    assert not standard.varies.any()
+    np.testing.assert_allclose(standard.mean, x[7])
+
+
 def test_values_too_large_to_square_are_refused():
     with pytest.raises(ValueError, match="X has values too large to square: rescale X"):
         Standardised.of(Rows.inputs(np.array([[1e200], [-1e200]])), intercept=True)

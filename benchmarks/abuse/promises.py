@@ -231,7 +231,7 @@ def _same(
     elif case.estimator == "classifier":
         size = 1.0
     else:
-        size = float(np.ptp(case.y, axis=0).max())
+        size = float(np.ptp(case.y, axis=0).max()) or float(np.abs(case.y).max())
     if close is None:
         size, close = float(one.scale_), _CHOSEN
     difference = float(np.abs(P - Q).max(initial=0.0))

@@ -95,7 +95,8 @@ class Noise:
         suits = above < _MOST_VARIANCE * below
         ratios[suits] = np.maximum(above[suits] / below[suits], ROUNDING)
         share = self.posterior[np.ix_(shapes, shifts)]
-        share, roots = share / share.sum(), np.sqrt(ratios)
+        # Above 0, also where the plain loss does not suit a shape at all.
+        share, roots = share / share.sum(), np.sqrt(np.maximum(ratios, ROUNDING))
 
         def beyond(limit: float) -> float:
             return 0.025 - float(np.sum(share * ndtr(-limit / roots)))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import Array
+from kmpe.arrays import SINGULAR, Array
 from kmpe.choice.loss import LOOKS, choose_loss
 from kmpe.choice.noise import Noise, granularity
 from kmpe.choice.scale import GivenLoss
@@ -92,14 +92,16 @@ class _Path:
             shrunk = values + grid[:, None]
             df = (values / shrunk).sum(axis=1)
             total = float(np.sum(self.a @ Z**2)) or 1.0
-            fitted = ((values + 2 * grid[:, None]) / shrunk**2) @ np.einsum("ij,ij->i", C, C)
+            energy = np.einsum("ij,ij->i", C, C)
+            fitted = ((values + 2 * grid[:, None]) / shrunk / shrunk) @ energy
             rss = np.maximum(1 - fitted / total, rounding)  # as a share of the targets'
             room = 1 - 1.4 * df / n
             spent = df > max(_MOST_SPENT * n, float(df[-1]))
             gcv = np.where(spent, np.inf, rss / np.maximum(room, rounding) ** 2)
             alpha = float(grid[np.flatnonzero(gcv <= gcv.min() * (1 + rounding))[-1]])
         shrunk = values + alpha
-        kept = shrunk > 1e-15 * shrunk[-1]
+        # Without a penalty what is rounding of HᵀH is left out.
+        kept = shrunk > (1e-15 if alpha > 0 else SINGULAR) * shrunk[-1]
         beta = Q[:, kept] @ (C[kept] / shrunk[kept, None])
         return _State(alpha, beta, float((values[kept] / shrunk[kept]).sum()))
 

@@ -34,7 +34,7 @@ def whitening(gram: Array) -> Array:
     """Return V with VVᵀ the pseudo-inverse of a Gram matrix, one column for each dimension."""
     if not np.isfinite(gram).all():
         return np.full_like(gram, np.nan)
-    size = np.sqrt(np.diagonal(gram))
+    size = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
     size = np.where(size > 0, size, 1.0)
     values, vectors = linalg.eigh(gram / size / size[:, None], check_finite=False)
     kept = values > max(values[-1], 0.0) * SINGULAR

@@ -11,13 +11,14 @@ curvature the weights do not bound. Where B is singular and nothing is penalised
 smallest norm is found from the rows themselves.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import Array, Index
+from kmpe.arrays import SINGULAR, Array, Index
 from kmpe.problems.base import Criterion, Weighted
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge_sums import (
@@ -75,13 +76,17 @@ class Ridge:
         """Return the problem with one α, in its smallest form.
 
         With fewer rows than features every solution lies in the span of the rows: H = RᵀQᵀ,
-        β = Qγ, and the problem in γ has the same penalty and as many unknowns as rows.
+        β = Qγ, and the problem in γ has the same penalty and at most as many unknowns as rows.
         """
         if len(rows) >= rows.n_features:
             return cls(rows, np.full(rows.n_features, alpha))
-        Q, R = linalg.qr(rows.whole().T, mode="economic", check_finite=False)
-        spanned = Rows.of(np.ascontiguousarray(R.T), rows.T, rows.a)
-        return cls(spanned, np.full(len(R), alpha), np.asarray(Q))
+        Q, R, order = linalg.qr(rows.whole().T, mode="economic", pivoting=True, check_finite=False)
+        # Less of a direction than a Gram matrix can tell from rounding is none.
+        seen = np.abs(np.diagonal(R))
+        rank = max(1, int(np.count_nonzero(seen > math.sqrt(SINGULAR) * seen[0])))
+        H = np.empty((len(rows), rank))
+        H[order] = R[:rank].T
+        return cls(Rows.of(H, rows.T, rows.a), np.full(rank, alpha), np.asarray(Q[:, :rank]))
 
     def on(self, rows: Rows) -> "Ridge":
         """Return the problem on other rows, its penalties in proportion to their number."""
@@ -195,7 +200,8 @@ class Ridge:
     def solve(self, weighted: Weighted[Array]) -> Array:
         """Return the minimiser of the weighted problem, of smallest norm where there are many."""
         factor = self.factor(weighted)
-        if self.penalised or factor.sharp:
+        # A penalty below the rounding of HᵀΛH does not make it definite.
+        if factor.sharp or (self.penalised and factor.jitter == 0):
             return self.step(weighted, factor)
         return self._minimum_norm(weighted)
 

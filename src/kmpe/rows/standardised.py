@@ -13,6 +13,10 @@ from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 __all__ = ["Standardised"]
 
 
+# A difference of squares below this share of them has lost half of its digits.
+_CANCELLED = 1e-8
+
+
 @dataclass(frozen=True)
 class Standardised:
     """The feature map (x - mean) / size, with a last column of ones for an intercept.
@@ -42,7 +46,12 @@ class Standardised:
         if is_sparse(rows.X) or not intercept:
             mean, size = about, np.sqrt(square)
         else:
-            mean, size = about + linear, np.sqrt(np.maximum(square - linear**2, 0.0))
+            mean, variance = about + linear, square - linear**2
+            if np.any(variance < _CANCELLED * linear**2):
+                # The rows that count lie far from the first ones.
+                linear, square = (total / rows.n for total in rows.total(_Moments(mean)))
+                mean, variance = mean + linear, square - linear**2
+            size = np.sqrt(np.maximum(variance, 0.0))
         varies = size > ROUNDING * np.abs(mean)
         return cls(mean, np.where(varies, size, 1.0), varies, intercept)
 

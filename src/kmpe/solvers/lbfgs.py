@@ -50,7 +50,9 @@ class _Memory:
     def with_step(self, step: Array, bend: Array, most: int = 20) -> "_Memory":
         """Return this memory with one more step and the change of gradient along it."""
         curvature = float(np.vdot(step, bend))
-        if curvature <= _EPS * float(np.linalg.norm(step) * np.linalg.norm(bend)):
+        with np.errstate(over="ignore"):
+            rounding = _EPS * float(np.linalg.norm(step) * np.linalg.norm(bend))
+        if curvature <= rounding:
             return self
         scale = curvature / float(np.vdot(bend, self.factor.solve(bend)))
         return replace(self, steps=(*self.steps, (step, bend, curvature))[-most:], scale=scale)

@@ -256,7 +256,10 @@ def _whiten(H: Array, T: Array, a: Array) -> tuple[Array, Array, Array]:
         size[j] = column[column > rounding[j]].mean() if column.any() else 1.0
     Z = H / size
     norm2 = squared_norms(Z)
-    w = a / np.maximum(norm2 / max(quantile(norm2, 0.5, a), SINGULAR), 1.0)
+    typical = quantile(norm2, 0.5, a)
+    if typical == 0 and norm2.any():
+        typical = float(norm2[norm2 > 0].min())
+    w = a / np.maximum(norm2 / (typical or 1.0), 1.0)
     w = w / w.sum()
     root = np.sqrt(w)[:, None] * Z
     values, vectors = np.linalg.eigh(root.T @ root)
