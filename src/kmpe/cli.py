@@ -27,9 +27,10 @@ def _main(argv: Sequence[str] | None) -> int:
         extra = arguments.extra
         return int(arguments.run(arguments))
     except ImportError as error:
-        if (error.name or "kmpe").startswith("kmpe"):
+        package = (error.name or "kmpe").partition(".")[0]
+        if package == "kmpe":
             raise
-        print(f"kmpe: {error.name} is missing: pip install 'kmpe[{extra}]'", file=sys.stderr)
+        print(f"kmpe: {package} is missing: pip install 'kmpe[{extra}]'", file=sys.stderr)
         return 2
 
 

@@ -93,7 +93,7 @@ class Noise:
         above, below = squares[0] * slopes[1], squares[1] * slopes[0]
         ratios = np.full(above.shape, _MOST_VARIANCE)
         suits = above < _MOST_VARIANCE * below
-        ratios[suits] = np.maximum(above[suits] / below[suits], ROUNDING)
+        ratios[suits] = above[suits] / below[suits]
         share = self.posterior[np.ix_(shapes, shifts)]
         # Above 0, also where the plain loss does not suit a shape at all.
         share, roots = share / share.sum(), np.sqrt(np.maximum(ratios, ROUNDING))
