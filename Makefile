@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The tests run one process per core; one BLAS thread each keeps them from fighting.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: test check format bench abuse study reproduce clean
+.PHONY: test check format bench abuse study reproduce docs test-site clean
 
 test: .venv/ready  ## the tests
 	$(BIN)/pytest -n auto
@@ -35,6 +35,17 @@ bench: .venv/bench  ## every comparison in speed and memory; tables and plots in
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	touch $@
 
+docs: .venv/docs  ## the site, to out/site/index.html; needs no network
+	rm -rf out/site
+	$(BIN)/sphinx-build -W --keep-going -q -b html -d out/doctrees docs out/site
+
+test-site: docs  ## links, assets, pages in Chromium, the loss explorer beside kmpe
+	$(BIN)/pytest -n auto docs
+
+.venv/docs: .venv/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
 abuse: .venv/ready  ## whatever users may bring, 200 000 fits in an hour or two; goes on when stopped
 	$(BIN)/python -m benchmarks.abuse $(ARGS)
 
@@ -42,4 +53,4 @@ study: .venv/ready  ## coefficient errors over many noises, about twenty minutes
 	$(BIN)/python benchmarks/noise_study.py --write docs
 
 clean:  ## remove what the targets made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage out build
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage out build docs/api docs/gallery

@@ -1,6 +1,6 @@
 """Draw every loss and its weight: the picture of docs/losses.md.
 
-python examples/plot_losses.py docs/images/losses.svg
+python docs/draw_losses.py docs/images/losses.svg
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Fit a curve through outliers: the example and the picture of the README.
 
-python examples/sinc.py docs/images/sinc.svg
+python docs/draw_sinc.py docs/images/sinc.svg
 """
 
 import sys
