@@ -41,7 +41,7 @@ SIZES = (100, 500, 2000)
 SLOPE = 3.0
 LOST = 10
 CORRELATION = 0.9
-CONSTANTS = ("SUBSETS", "SAMPLE", "_CARRIED_ON", "_FINALISTS")
+CONSTANTS = ("SUBSETS", "SAMPLE", "_CARRIED_ON")
 # Draws come as n, d and the columns y, X; the slopes go back one line for each draw.
 LMROB = r"""
 suppressMessages(library(robustbase))

@@ -49,8 +49,6 @@ _OUTLIER_SCALE = 5.0
 # How far out an outlier lies says nothing of the core: beyond it all are alike.
 _FARTHEST = 6 * _OUTLIER_SCALE
 _LEAST_LOG_DENSITY = float(np.log(np.finfo(np.float64).tiny))
-# A loss that does not suit a shape at all has no finite variance there; this is bad enough.
-_MOST_VARIANCE = 4.0
 _BLUR = ndtri((np.arange(9) + 0.5) / 9)
 
 
@@ -91,8 +89,10 @@ class Noise:
             squares.append(mass @ windows**2)
             slopes.append(np.maximum(score @ windows, 0.0) ** 2)
         above, below = squares[0] * slopes[1], squares[1] * slopes[0]
-        ratios = np.full(above.shape, _MOST_VARIANCE)
-        suits = above < _MOST_VARIANCE * below
+        # A loss that does not suit a shape at all has no finite variance there; 4 is bad enough.
+        most = 4.0
+        ratios = np.full(above.shape, most)
+        suits = above < most * below
         ratios[suits] = above[suits] / below[suits]
         share = self.posterior[np.ix_(shapes, shifts)]
         # Above 0, also where the plain loss does not suit a shape at all.

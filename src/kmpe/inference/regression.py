@@ -18,9 +18,6 @@ from kmpe.solvers.record import Fit, Plain
 
 __all__ = ["Report", "cautions", "report"]
 
-# Less of a coefficient than this in a vector that no row sees is rounding.
-_UNSEEN = 1e-8
-
 
 @dataclass(frozen=True)
 class Report:
@@ -106,11 +103,11 @@ def report(
     df = problem.rows.n - k
     back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
     if problem.basis is not None:
+        digits = 1e-8  # half of them: of unit vectors, and of what their sums are made of
         null = linalg.null_space(problem.basis.T)
-        null[np.abs(null) < _UNSEEN] = 0.0
+        null[np.abs(null) < digits] = 0.0
         unseen = back @ null
-        # Less than this share of what it is the sum of is rounding, whatever the units.
-        unseen[np.abs(unseen) < _UNSEEN * (np.abs(back) @ np.abs(null))] = 0.0
+        unseen[np.abs(unseen) < digits * (np.abs(back) @ np.abs(null))] = 0.0
         back = _smallest_slopes(unseen, d) @ back @ problem.basis
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         cov = back @ (blocks / unit) @ back.T

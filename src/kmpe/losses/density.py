@@ -35,8 +35,6 @@ _FIRST, _LAST = (int(np.float64(end).view(np.int64)) for end in (_LOW, _HIGH))
 KNOTS = np.arange(_FIRST, _LAST + 1, 1 << _SHIFT).view(np.float64)
 _WIDTHS = np.diff(KNOTS)
 _ROOTS = np.sqrt(KNOTS)
-# Of the largest weight: enough to tell where all rows are within an edge, and nothing otherwise.
-_LEAST_WEIGHT = 1e-6
 # Rows evaluated at once: their arrays stay in the second-level cache.
 _BLOCK = 1 << 15
 
@@ -85,9 +83,10 @@ class LogDensity(Loss):
         slope[2:-2] += (slope[2:-2] - wide) / 3  # Richardson: right to the fourth order
         at = np.clip(_ROOTS, max(least, r[0]), r[-1])
         w = np.maximum(np.interp(at, r, -slope / r**2), 0.0)
-        # Within an edge every fit would be as good as any other; so little makes it least squares.
+        # Within an edge every fit would be as good as any other; a millionth of the largest weight
+        # makes it least squares there, and is nothing otherwise.
         rising = np.arange(len(w)) < np.argmax(w)
-        return cls(sigma, np.where(rising, np.maximum(w, _LEAST_WEIGHT * w.max()), w))
+        return cls(sigma, np.where(rising, np.maximum(w, 1e-6 * w.max()), w))
 
     def __str__(self) -> str:
         return f"LogDensity(sigma={self.sigma:.4g})"

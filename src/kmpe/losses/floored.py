@@ -16,10 +16,6 @@ from kmpe.losses.scale import mad
 
 __all__ = ["AsPrinted", "Curved", "Floored", "Newton"]
 
-# The least curvature that a row lends to the metric, as a share of its weight. Without it the
-# metric of a redescending loss is indefinite at a start with many doubtful rows.
-_LEAST_CURVATURE = 0.1
-
 
 @dataclass(frozen=True)
 class Floored:
@@ -62,14 +58,13 @@ class Floored:
         """Return a bound of the curvature of ½ ρ(‖e‖²), w the weights ρ'(s)."""
         return self.loss.metric(np.maximum(s, self.floor), w)
 
-    def curvature(
-        self, s: Array, dim: int, width: float = 0.0, least: float = _LEAST_CURVATURE
-    ) -> Array:
+    def curvature(self, s: Array, dim: int, width: float = 0.0, least: float = 0.1) -> Array:
         """Return the mean curvature of ½ ρ(‖e‖²) over the directions of e, held positive.
 
         The Hessian is ρ' I + 2 ρ'' eeᵀ; a ``dim``-th of its trace is ρ' + 2 s ρ'' / dim, which
         for one target is ψ'. With a width, ψ' is smoothed over so much to either side. It is at
-        least a share of the weight.
+        least a share of the weight: else the metric of a redescending loss is indefinite at a start
+        with many doubtful rows.
         """
         inside = np.maximum(s, self.floor)
         w = self.loss.weight(inside)

@@ -36,12 +36,6 @@ RidgeFit = Callable[[Ridge], Fit[Array]]
 
 # A burst of five bad batches is outvoted.
 _WINDOW = 11
-# So are five bad ones among the first, once there are so many batches, and so many rows per
-# feature that no fit can follow the bad ones.
-_OPENING = 20
-_OPENING_ROWS = 20
-# They are fitted again when they have grown by this much: batches may be single rows.
-_GROWN = 1.05
 # A batch is trusted whose residuals spread up to this much wider than those of the others, or whose
 # features reach so much further; the second number allows for the chance in a batch of n rows,
 # over √n.
@@ -129,7 +123,8 @@ class Stream:
         if self.past is not None:
             return self._weighed(batch, self.past)
         opening = self._opened(batch)
-        if opening._n_opening < _GROWN * self.n_fitted:
+        # Fitted again when they have grown by a twentieth: batches may be single rows.
+        if opening._n_opening < 1.05 * self.n_fitted:
             return opening, np.ones(len(batch))
         stream, w = opening._fitted(fit)
         return stream, w[-len(batch) :]
@@ -173,7 +168,8 @@ class Stream:
                 break
         stream = replace(self, theta=theta, scales=scales[-_WINDOW:], n_fitted=len(rows))
         n, L = len(rows), rows.n_features
-        complete = len(trusts) >= _OPENING and n >= _OPENING_ROWS * L
+        # Five bad batches among 20 are outvoted, and no fit of 20 rows per feature follows them.
+        complete = len(trusts) >= 20 and n >= 20 * L
         if complete or 8 * n * L > MOST_KEPT:
             past = _expanded(rows, fitted.loss, theta, 1.0)[0]
             stream = replace(stream, past=past, opening=())

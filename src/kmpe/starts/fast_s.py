@@ -47,23 +47,15 @@ __all__ = ["LUCK", "SAMPLE", "SUBSETS", "Data", "least_absolute", "m_estimate", 
 SUBSETS = 250
 # The probability that no subset is clean.
 LUCK = 0.01
-# The rows that candidates see (fast-S: groups of 400), at least so many per coefficient.
+# The rows that candidates see (fast-S: groups of 400), at least 8 per coefficient.
 SAMPLE = 400
-_ROWS_PER_COEFFICIENT = 8
 # Multiplications that the steps of one stage may cost, about 50 ms: so halves are taken along all
 # components up to 67 coefficients and along 3 from 174 on, and 10 fits are carried on to all rows
 # up to 24 rows for each of 127 coefficients.
 _WORK = 5e8
-_DIRECTIONS = 3
 _CARRIED_ON = 10
-# lmrob's best.r.s: so many are carried to convergence.
-_FINALISTS = 2
 # Steps end at this share of the standard error of the fit, σ √(k/n).
 _SETTLED = 1e-2
-# A subset whose fit is so much larger than its targets leaves a coefficient open.
-_DEPENDENT = 1e-6
-# Whitened rows have cross products near 1 in every direction that they tell of.
-_OPEN = 1e-8
 
 
 class Data(NamedTuple):
@@ -99,7 +91,7 @@ def s_estimate(data: Data, first: Array, seed: int | None) -> tuple[Array, float
 
     ``first`` is a fit for what a subset leaves open. Without a seed no subsets are drawn.
     """
-    rows = sample(data.a, max(SAMPLE, _ROWS_PER_COEFFICIENT * data.k))
+    rows = sample(data.a, max(SAMPLE, 8 * data.k))
     equal = np.full(len(rows), 1 / len(rows))
     some = Data(data.Z[rows], data.T[rows], equal, min(data.n, len(rows)))
     theta = _half_fits(some, first)
@@ -111,7 +103,8 @@ def s_estimate(data: Data, first: Array, seed: int | None) -> tuple[Array, float
     carried = _affordable(data)
     if carried > 1:
         theta = _i_steps(data, theta[:carried], data.n)
-    ends = [_descend(data, start) for start in theta[: min(carried, _FINALISTS)]]
+    # Two are carried to convergence, as by lmrob (best.r.s).
+    ends = [_descend(data, start) for start in theta[: min(carried, 2)]]
     return min(ends, key=lambda end: end[1])
 
 
@@ -119,7 +112,7 @@ def _half_fits(data: Data, first: Array) -> Array:
     """Return least squares on halves of the rows, chosen along directions, and on all rows."""
     Z, T, _, _ = data
     n, k = Z.shape
-    directions = min(k, max(_DIRECTIONS, int(_WORK / (3 * n * max(k, 1) ** 2))))
+    directions = min(k, max(3, int(_WORK / (3 * n * max(k, 1) ** 2))))
     gap = T - Z @ first
     scores = [Z[:, :directions], gap]
     if directions == k:
@@ -146,13 +139,15 @@ def _subset_fits(data: Data, first: Array, seed: int) -> Array:
     cut = [rng.permutation(n)[: pieces * k] for _ in range(-(-subsets // pieces))]
     chosen = np.concatenate(cut).reshape(-1, k)
     gap = (T - Z @ first)[chosen]
+    # A subset whose fit is a million times larger than its targets leaves a coefficient open.
+    dependent = 1e-6
     try:
         step = np.linalg.solve(Z[chosen], gap)
     except np.linalg.LinAlgError:
         step = np.full(gap.shape, np.inf)
-    open_ = ~(np.abs(step).max(axis=(1, 2)) <= np.abs(gap).max(axis=(1, 2)) / _DEPENDENT)
+    open_ = ~(np.abs(step).max(axis=(1, 2)) <= np.abs(gap).max(axis=(1, 2)) / dependent)
     if open_.any():
-        step[open_] = np.linalg.pinv(Z[chosen[open_]], rcond=_DEPENDENT) @ gap[open_]
+        step[open_] = np.linalg.pinv(Z[chosen[open_]], rcond=dependent) @ gap[open_]
     return np.asarray(first + step)
 
 
@@ -196,10 +191,12 @@ def m_estimate(data: Data, theta: Array, scale: float) -> Array:
     gram = cross_products(
         Z, weights(squared_norms(gap)[None], a, np.array([(efficient(data.q) * scale) ** 2]))
     )
-    if data.k == 0 or np.diag(np.linalg.cholesky(gram[0])).min() ** 2 > _OPEN:
+    # Whitened rows have cross products near 1 in every direction that they tell of.
+    open_below = 1e-8
+    if data.k == 0 or np.diag(np.linalg.cholesky(gram[0])).min() ** 2 > open_below:
         return _descend(data, theta, scale, gram)[0]
     values, vectors = np.linalg.eigh(gram[0])
-    lost = vectors[:, values < _OPEN]
+    lost = vectors[:, values < open_below]
     theta = theta + lost @ least_absolute(Data(Z @ lost, gap, a, n))[0]
     return _descend(data, theta, scale)[0]
 

@@ -45,13 +45,7 @@ __all__ = ["BadLeverage", "Inexact", "Start", "Status", "high_breakdown"]
 
 # Where random subsets withstand fewer bad rows (from 38 coefficients on) they are not drawn.
 _LEAST_SHARE = 0.1
-# The S-scale of Gaussian residuals is 1 - 0.6 k/n on average, to 7%, from 12 rows and 3 rows per
-# coefficient on: `python benchmarks/breakdown.py --bias`. lmrob's is as well.
-_SHRINKAGE = 0.6
 _ROUNDING = 1e3 * float(np.finfo(float).eps)
-# Bad leverage points: residuals over their scale, and how rare the inputs are.
-_FAR = 2.5
-_RARE = 1e-3
 
 
 class Status(Enum):
@@ -140,7 +134,9 @@ def high_breakdown(H: Array, T: Array, a: Array, seed: int = SEED) -> Start:
         status = status if status is Status.FEW_ROWS else Status.EXACT
     elif status is not Status.FEW_ROWS:
         theta = m_estimate(data, theta, scale)
-        scale /= 1 - _SHRINKAGE * k / n
+        # The S-scale of Gaussian residuals is 1 - 0.6 k/n on average, to 7%, from 12 rows and 3
+        # rows per coefficient on: `python benchmarks/breakdown.py --bias`. lmrob's is as well.
+        scale /= 1 - 0.6 * k / n
     sentence = status.value.format(withstood=min(withstood, data.b), k=k, n=n, exact=share)
     return Start(back @ theta * unit, scale * unit, status, sentence, share)
 
@@ -188,7 +184,7 @@ class BadLeverage:
     @classmethod
     def of(cls, rows: Rows, start: Start) -> "BadLeverage":
         """Return the rule of a start, by the rows that it was fitted to."""
-        limit = _FAR**2 * start.scale**2 * rows.n_targets
+        limit = 2.5**2 * start.scale**2 * rows.n_targets
         near = rows.column(_Near(start.theta, limit)) * rows.a
         if not near.any():
             return cls(start.theta, np.inf, np.zeros((rows.n_features, 0)), 1.0)
@@ -216,7 +212,7 @@ class BadLeverage:
     @property
     def _rare(self) -> float:
         """The squared distance that one Gaussian row in a thousand exceeds."""
-        return float(chdtri(self.back.shape[1], _RARE))
+        return float(chdtri(self.back.shape[1], 1e-3))
 
 
 @dataclass(frozen=True)

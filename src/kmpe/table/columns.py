@@ -27,8 +27,6 @@ __all__ = [
 
 #: The category of cells that are empty.
 MISSING = "(missing)"
-# A column with at least so many numbers among its values is one of numbers with slips.
-_MOSTLY = 0.9
 # Categories beyond so many are put together: each costs a coefficient.
 _MOST_CATEGORIES = 20
 _THOUSANDS = r"[+-]?\d{1,3}(?:[,' \u00a0\u202f]\d{3})+(?:\.\d+)?"
@@ -103,7 +101,7 @@ def _numbers_in_words(values: pd.Series) -> tuple[pd.Series | None, str]:
             f"marks of thousands taken out ({odd[grouped].iloc[0]} is {plain[mended.index[0]]:g})"
         )
     slips = here[plain.isna()]
-    if len(slips) > (1 - _MOSTLY) * len(here):
+    if len(slips) > 0.1 * len(here):  # fewer are slips in a column of numbers
         return None, ""
     if len(slips):
         some = "value is no number" if len(slips) == 1 else "values are no numbers"

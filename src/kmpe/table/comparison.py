@@ -19,10 +19,6 @@ from sklearn.preprocessing import StandardScaler
 
 __all__ = ["Score", "compare"]
 
-_FOLDS = 5
-# Beyond so many rows, that many tell the errors apart: their standard error is 1 / √5000 = 1.4%.
-_MOST_ROWS = 5000
-
 
 @dataclass(frozen=True)
 class Score:
@@ -89,11 +85,14 @@ def compare(
     seed : int
         Seed of folds and of the choice among many rows.
     """
-    if len(y) < 2 * _FOLDS:
+    folds = 5
+    if len(y) < 2 * folds:
         return []
     rng = np.random.RandomState(seed)
-    if len(y) > _MOST_ROWS:
-        rows = np.sort(rng.choice(len(y), _MOST_ROWS, replace=False))
+    # So many tell the errors apart: their standard error is 1 / √5000 = 1.4%.
+    most_rows = 5000
+    if len(y) > most_rows:
+        rows = np.sort(rng.choice(len(y), most_rows, replace=False))
         X, y, a = X.iloc[rows], y[rows], None if a is None else a[rows]
     plain: dict[str, Any] = {"Ridge": Ridge(), "the median": DummyRegressor(strategy="median")}
     if task == "classification":
@@ -101,7 +100,7 @@ def compare(
     every = {name: model.steps for name, model in models.items() if name != "least squares"}
     for name, estimator in plain.items():
         every[name] = [("scale", StandardScaler()), ("estimator", estimator)]
-    splits = list(KFold(_FOLDS, shuffle=True, random_state=rng).split(X))
+    splits = list(KFold(folds, shuffle=True, random_state=rng).split(X))
     return [
         _score(name, Pipeline([("inputs", prepare), *steps]), X, y, a, splits)
         for name, steps in every.items()

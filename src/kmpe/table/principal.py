@@ -22,9 +22,6 @@ from kmpe.table.writing import write_csv
 
 __all__ = ["pca"]
 
-# The share of the variance that the components hold where no number of them is given.
-_SHARE = 0.8
-
 
 def pca(
     source: str | Path,
@@ -76,7 +73,8 @@ def pca(
         if len(table.frame) < 3:
             raise TableError(f"{len(table.frame)} rows are too few: PCA needs three")
         inputs = cleaned(table.frame, numbers, [])
-        estimator = RobustPCA(components or _SHARE, random_state=seed)
+        # 80% of the variance where no number of components is given.
+        estimator = RobustPCA(components or 0.8, random_state=seed)
         model = Pipeline(
             [
                 (

@@ -9,9 +9,6 @@ from kmpe.table.errors import TableError
 
 __all__ = ["row_weights", "targets"]
 
-# With fewer the robust start cannot tell a good row from a bad one.
-_LEAST_ROWS = 5
-
 
 def targets(values: pd.Series, name: str, *, linear: bool) -> tuple[pd.Series, str, list[str]]:
     """Return the targets of the rows that have one, the task, and what was decided."""
@@ -41,8 +38,9 @@ def targets(values: pd.Series, name: str, *, linear: bool) -> tuple[pd.Series, s
     aside = len(values) - len(y)
     if aside:
         notes.append(f"{aside} of {len(values)} rows have no {name} and were set aside.")
-    if len(y) < _LEAST_ROWS:
-        raise TableError(f"{len(y)} rows with a {name!r} are too few: {_LEAST_ROWS} are needed")
+    # With fewer than five the robust start cannot tell a good row from a bad one.
+    if len(y) < 5:
+        raise TableError(f"{len(y)} rows with a {name!r} are too few: 5 are needed")
     if y.nunique() == 1:
         raise TableError(
             f"the target {name!r} is always {y.iloc[0]!s}: there is nothing to predict"
