@@ -80,6 +80,16 @@ def test_the_report_in_a_browser(
     assert seen.found["headings"].count("H1") == 1
 
 
+@pytest.mark.parametrize("name", PICTURES)
+def test_nothing_is_cut_off_in_print(name: str, made: dict[str, Path], tmp_path: Path) -> None:
+    page = (made[name] / "report.html").read_text(encoding="utf-8")
+    assert "@media print" in page
+    # On paper nothing scrolls: tables must fit between the margins, 718 px of A4.
+    printed = page.replace("@media print", "@media all").replace('class="scroll"', 'class="paper"')
+    seen = look(printed.replace(".scroll", ".paper"), 718, tmp_path)
+    assert seen.found["wide"] == []
+
+
 def test_the_browser_would_have_noticed(made: dict[str, Path], tmp_path: Path) -> None:
     page = (made["stars"] / "report.html").read_text(encoding="utf-8")
     bad = '<img src="https://example.org/x.png"><script>no()</script><hr style="min-width:9999px">'

@@ -18,6 +18,7 @@ from kmpe.table.errors import TableError, nearest
 from kmpe.table.page import Cells, Section, column_section, render, worst_section
 from kmpe.table.pictures import pca_pictures
 from kmpe.table.reading import read_table
+from kmpe.table.verdict import share
 from kmpe.table.writing import write_csv
 
 __all__ = ["pca"]
@@ -97,7 +98,7 @@ def pca(
         held = float(estimator.explained_variance_ratio_.sum())
         n, k = len(outliers), int(outliers.sum())
         verdict = (
-            f"{k:,} of {n:,} rows ({k / n:.1%}) do not fit the others. "
+            f"{share(k, n)} not fit the others. "
             f"{estimator.n_components_} components hold {held:.0%} of the variance of the rest."
         )
         scaled = pd.DataFrame(model[:-1].transform(inputs), index=inputs.index)

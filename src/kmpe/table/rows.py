@@ -61,7 +61,9 @@ def _reasons(fitted: Fitted, outliers: pd.DataFrame) -> list[str]:
     if fitted.task == "classification":
         pairs = zip(outliers[fitted.target], outliers["prediction"], strict=True)
         return [
-            f"is {given}; rows like it are {said}" if given != said else f"{given}, but barely"
+            f"is {given}; rows like it are {said}"
+            if given != said
+            else f"{given}, close to the border"
             for given, said in pairs
         ]
     scale = fitted.model[-1].scale_

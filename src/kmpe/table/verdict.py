@@ -6,26 +6,37 @@ import numpy as np
 
 from kmpe.table.fitting import Fitted
 
-__all__ = ["coefficient_rows", "verdict"]
+__all__ = ["coefficient_rows", "share", "verdict"]
 
 
 def verdict(fitted: Fitted) -> str:
     """Return what there is to know of a fit, in two sentences."""
     outliers = fitted.model[-1].outliers_
     n, k = len(outliers), int(outliers.sum())
-    share = f"{k:,} of {n:,} rows ({k / n:.1%})"
     if fitted.task == "classification":
         against = int((outliers & (fitted.predicted != fitted.y)).sum())
-        said = f"{against:,} of {n:,} rows ({against / n:.1%}) have a {fitted.target} that the "
-        hard = f" {k - against:,} more are hard to tell." if k > against else ""
-        return f"{said}other rows speak against.{hard}"
-    said = f"{share} do not fit the others." if k else f"All {n:,} rows fit each other."
+        said = f"{share(against, n, 'has', 'have')} a {fitted.target} that rows like it contradict."
+        more = k - against
+        verb = "is" if more == 1 else "are"
+        return f"{said} {more:,} more {verb} close to the border of two classes." if more else said
+    said = f"{share(k, n)} not fit the others." if k else f"All {n:,} rows fit each other."
     if "linear" not in fitted.models:
         return said
     linear = fitted.models["linear"][-1].outliers_
     if fitted.chosen != "linear":
-        said += f" {int(linear.sum()):,} do not fit a linear model."
+        said += f" {share(int(linear.sum()), n)} not fit a linear model."
     return f"{said} {_least_squares(fitted)}"
+
+
+def share(k: int, n: int, one: str = "does", several: str = "do") -> str:
+    """Return how many of the rows these are, and the verb that goes with them.
+
+    Examples
+    --------
+    >>> share(1, 50), share(4, 50)
+    ('1 of 50 rows (2.0%) does', '4 of 50 rows (8.0%) do')
+    """
+    return f"{k:,} of {n:,} rows ({k / n:.1%}) {one if k == 1 else several}"
 
 
 def _least_squares(fitted: Fitted) -> str:
