@@ -63,7 +63,7 @@ _HOMES = {
     "RobustPCA": "kmpe.estimators.pca",
     "choose_loss": "kmpe.choice.loss",
 }
-_MODULES = ("datasets", "io", "losses", "metrics", "plots", "table")
+_MODULES = ("datasets", "io", "losses", "metrics", "plots", "rows", "table")
 
 
 def __getattr__(name: str) -> Any:

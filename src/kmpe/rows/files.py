@@ -41,21 +41,26 @@ class Reader:
         if isinstance(where, slice):
             return self._checked(self._slice(where), where.start or 0)
         rows = np.empty((len(where), self.shape[1]), self.dtype)
-        for chunk in np.unique(where // self._chunk_rows):
-            inside = np.flatnonzero(where // self._chunk_rows == chunk)
+        if len(where) == 0:
+            return rows
+        chunks = self._chunks_of(where)
+        # Grouped by one sort: a comparison for each chunk would take chunks times rows.
+        order = np.argsort(chunks, kind="stable")
+        borders = np.flatnonzero(np.diff(chunks[order])) + 1
+        for inside in np.split(order, borders):
             first, last = int(where[inside].min()), int(where[inside].max())
             read = self._checked(self._slice(slice(first, last + 1)), first)
             rows[inside] = read[where[inside] - first]
         return rows
 
-    @property
-    def _chunk_rows(self) -> int:
-        """The number of rows that the file keeps together."""
-        chunks = getattr(self._X, "chunks", None)
-        if chunks:
-            return int(chunks[0])
+    def _chunks_of(self, where: Index) -> Index:
+        """Return the number of the chunk that each row is in: rows that the file keeps together."""
+        starts, chunks = (getattr(self._X, name, None) for name in ("starts", "chunks"))
+        if starts is not None:
+            return np.asarray(np.searchsorted(starts, where, side="right"))
         size = 256 << 10  # bytes read at a time where the file has no chunks of its own
-        return max(1, size // (8 * max(1, self.shape[1])))
+        rows = int(chunks[0]) if chunks else max(1, size // (8 * max(1, self.shape[1])))
+        return np.asarray(where // rows)
 
     def _slice(self, where: slice) -> npt.NDArray[Any]:
         if self._lock is None:
