@@ -32,7 +32,7 @@ def count_and_sum(block):
 def test_a_sum_over_blocks_is_the_sum_over_rows(n, blocks):
     H, t = np.arange(2.0 * n).reshape(n, 2), np.ones((n, 1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "_BLOCK_BYTES", max(1, n // blocks) * 16)
+        patch.setattr(source, "BLOCK_BYTES", max(1, n // blocks) * 16)
         count, total, cross = Rows.of(H, t).total(count_and_sum)
     assert count == n
     np.testing.assert_array_equal(total, H.sum(axis=0))

@@ -30,7 +30,8 @@ from kmpe.inference.intervals import around, mean_radius, radius
 from kmpe.inference.regression import Report, cautions, report
 from kmpe.losses import Loss
 from kmpe.problems.ridge import Ridge
-from kmpe.rows.checks import check_range, weight_unit
+from kmpe.rows.arranged import arranged
+from kmpe.rows.checks import check_range, counted_weights
 from kmpe.rows.files import Reader
 from kmpe.rows.source import Outputs, Rows, is_sparse
 from kmpe.rows.standardised import Standardised
@@ -168,15 +169,15 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None, *, single: bool) -> None:
         if not isinstance(X, Reader):
             check_range(X.data if is_sparse(X) else X, "X", "rescale X")
-        a = check_weights(sample_weight, X)
-        unit = weight_unit(a, T)
+        a, unit = counted_weights(check_weights(sample_weight, X), T)
+        X, T, a, X0, T0, back = arranged(X, T, a)
         choose = (
             GivenLoss(self.loss) if isinstance(self.loss, Loss) else AdaptiveLoss(self.max_iter)
         )
         with team():
-            rows = Rows(X, T, a / unit)
+            rows = Rows(X, T, a)
             standard = Standardised.of(rows, intercept=self.fit_intercept)
-            rows = Rows(X, T, a / unit, standard)
+            rows = Rows(X, T, a, standard)
             if not isinstance(X, Reader):
                 rows = rows.stored()
             problem = Ridge(rows, standard.penalties(float(self.alpha) / unit))
@@ -184,10 +185,11 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             walked = walk(problem, LinearStart(), choose, end)
             chosen, fit = walked.chosen, walked.fit
             looked = chosen.details if isinstance(chosen.details, Looked) else Looked(None, None)
-            parts = chosen.problem, chosen.sample, fit, standard, unit
-            found = report(*parts, chosen.scale, looked.plain)
+            problem = chosen.problem.beside(standard(X0), T0)
+            parts = problem, chosen.sample, fit, standard, unit
+            found = report(*parts, chosen.scale, looked.plain).of_rows(back)
         self._set_attributes(fit, found, single=single)
-        self.noise_, self._sample_weight = looked.noise, chosen.problem.sample_weight
+        self.noise_, self._sample_weight = looked.noise, problem.sample_weight[back]
         self.n_iter_, self.history_ = fit.n_iter, unit * np.array(fit.history)
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)

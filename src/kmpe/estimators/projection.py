@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kmpe.arrays import Array
 from kmpe.estimators.inputs import RobustnessWarning, check_weights, is_whole
 from kmpe.problems.pca import Points
-from kmpe.rows.checks import check_range, weight_unit
+from kmpe.rows.checks import check_range, counted_weights
 from kmpe.rows.source import is_sparse
 
 __all__ = ["Projection", "check_components", "check_rows", "column_deviations"]
@@ -179,7 +179,7 @@ def complete(W: Array, m: int) -> Array:
 def check_rows(X: Any, sample_weight: npt.ArrayLike | None) -> Points:
     """Return the rows with their weights; refuse squares that overflow, and weights of zero."""
     a = check_weights(sample_weight, X)
-    a = a if sample_weight is None else a / weight_unit(a)
+    a = a if sample_weight is None else counted_weights(a)[0]
     if isinstance(X, np.ndarray):
         # ‖x‖² must not overflow either, nor its sum over the rows, each as often as it counts.
         root = math.sqrt(X.shape[1] * max(float(a.max()), 1.0))

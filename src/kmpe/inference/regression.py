@@ -1,11 +1,11 @@
 """What a linear regression says of itself: coefficients in the user's units, errors, outliers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import ROUNDING, Array, Mask
+from kmpe.arrays import ROUNDING, Array, Index, Mask
 from kmpe.inference.covariance import sandwich
 from kmpe.inference.intervals import cook_distances, leave_one_out
 from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2
@@ -62,6 +62,11 @@ class Report:
     leverages: Array
     cook: Array
 
+    def of_rows(self, back: Index | slice) -> "Report":
+        """Return the report with one entry for each given row, where rows were put together."""
+        names = "weights", "trust", "scores", "outliers", "loo", "leverages", "cook"
+        return replace(self, **{name: getattr(self, name)[back] for name in names})
+
 
 def report(
     problem: Ridge,
@@ -93,7 +98,7 @@ def report(
     # Bad leverage points count for nothing in the problem that was solved.
     weights = fit.criterion.weight(s) * (a > 0)
     scale = reweighted_scale(s, a, scale, k, problem.dim)
-    rounding = ROUNDING * float(np.abs(problem.rows.T).max())
+    rounding = ROUNDING * float(np.abs(problem.rows.T[a > 0]).max())
     scale = scale if scale > rounding else 0.0
     scores = np.zeros(len(s))
     beyond = s > rounding**2

@@ -108,6 +108,18 @@ class Ridge:
         basis = Q if self.basis is None else self.basis @ Q
         return Ridge(rows, np.zeros(Q.shape[1]), basis)
 
+    def beside(self, H: Array, T: Array) -> "Ridge":
+        """Return the problem with rows that count for nothing after its own, in memory."""
+        if len(T) == 0:
+            return self
+        H = H if self.basis is None else H @ self.basis
+        rows = Rows.of(
+            np.concatenate([self.rows.whole(), H]),
+            np.concatenate([self.rows.T, T]),
+            np.append(self.sample_weight, np.zeros(len(T))),
+        )
+        return replace(self, rows=rows)
+
     def coefficients(self, theta: Array) -> Array:
         """Return the β of a parameter of this problem."""
         return theta if self.basis is None else self.basis @ theta

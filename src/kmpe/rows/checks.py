@@ -11,8 +11,8 @@ __all__ = [
     "check_some_size",
     "check_some_weight",
     "check_weight_range",
+    "counted_weights",
     "repeats",
-    "weight_unit",
 ]
 
 #: Squares of larger numbers, summed over the rows, overflow; those of numbers below 1 / LARGEST
@@ -60,12 +60,13 @@ def check_weight_range(a: Array) -> Array:
     return np.where(negligible, 0.0, a) if negligible.any() else a
 
 
-def weight_unit(a: Array, T: Array | None = None) -> float:
-    """Return what sample weights are multiples of, so that a / unit counts rows.
+def counted_weights(a: Array, T: Array | None = None) -> tuple[Array, float]:
+    """Return sample weights as multiples of a unit, so that they count rows, and the unit.
 
     Choices depend on the number of rows, and must not depend on the unit of the weights. Weights in
-    the ratio of small whole numbers are repeats; of others the mean is the unit. Targets T whose
-    squares overflow in that unit are refused.
+    the ratio of small whole numbers are repeats; of others the mean is the unit, and eleven digits
+    are kept: the same ones in every unit. Targets T whose squares overflow in that unit are
+    refused.
     """
     positive = a[a > 0]
     counts = repeats(positive)
@@ -75,7 +76,12 @@ def weight_unit(a: Array, T: Array | None = None) -> float:
             check_range(
                 T * np.sqrt(unit), "y, times the root of sample_weight,", "rescale one of them"
             )
-    return unit
+    if counts is None:
+        mantissa, exponent = np.frexp(a / unit)
+        return np.ldexp(np.rint(np.ldexp(mantissa, 36)), exponent - 36), unit
+    counted = np.zeros(len(a))
+    counted[a > 0] = counts
+    return counted, unit
 
 
 def repeats(a: Array) -> Array | None:

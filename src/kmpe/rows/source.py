@@ -16,12 +16,12 @@ import numpy.typing as npt
 from kmpe.arrays import Array, Index
 from kmpe.rows import threads
 
-__all__ = ["GLANCE", "Block", "Features", "Outputs", "Rows", "is_sparse"]
+__all__ = ["BLOCK_BYTES", "GLANCE", "Block", "Features", "Outputs", "Rows", "is_sparse"]
 
 # A block of features is read from memory once and from the cache for the rest of a pass. On
 # 200 000 rows of 500 features a pass takes 50 ms with blocks of 8 MB, 64 ms with 4 MB and 105 ms
 # with 1 MB, where the interpreter is in the way of the second thread.
-_BLOCK_BYTES = 8 << 20
+BLOCK_BYTES = 8 << 20
 #: So many rows show what is typical of the columns.
 GLANCE = 512
 
@@ -191,7 +191,7 @@ class Rows:
 
     @cached_property
     def _parts(self) -> list[list[slice]]:
-        return threads.parts(len(self), max(1, _BLOCK_BYTES // (8 * max(1, self.n_features))))
+        return threads.parts(len(self), max(1, BLOCK_BYTES // (8 * max(1, self.n_features))))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, Index
 from kmpe.choice.penalty import WIDTHS, Tuned, Tuning, choose_width
 from kmpe.choice.scale import GivenLoss
 from kmpe.estimators.inputs import (
@@ -28,7 +28,8 @@ from kmpe.inference.intervals import leave_one_out
 from kmpe.inference.outliers import outlier_limit, scaled_residuals
 from kmpe.losses import Correntropy, Loss
 from kmpe.problems.ridge import Ridge
-from kmpe.rows.checks import weight_unit
+from kmpe.rows.arranged import arranged
+from kmpe.rows.checks import counted_weights
 from kmpe.rows.files import Reader
 from kmpe.rows.hidden_layer import ACTIVATIONS, Activation, HiddenLayer
 from kmpe.rows.source import Outputs, Rows
@@ -112,12 +113,12 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Draw the hidden layer and fit the targets T of shape (n, q)."""
         self._check_parameters()
-        a = check_weights(sample_weight, X)
-        layer = self._draw_layer(X)
-        unit, alpha = weight_unit(a, T), self._given_alpha()
+        a, unit = counted_weights(check_weights(sample_weight, X), T)
+        layer, alpha = self._draw_layer(X), self._given_alpha()
+        X, T, a, X0, T0, back = arranged(X, T, a)
         tuning = Tuning(self._given_loss(), None if alpha is None else alpha / unit, self.init)
         with team():
-            rows = Rows(X, T, a / unit, layer)
+            rows = Rows(X, T, a, layer)
             if isinstance(self.n_hidden, str):
                 layer = layer.first(choose_width(rows, loss=tuning.loss, alpha=tuning.alpha))
                 rows = replace(rows, features=layer)
@@ -125,23 +126,26 @@ class ELM(BaseEstimator):  # type: ignore[misc]
                 rows = rows.stored(X.dtype)
             walked = walk(Ridge.of(rows), tuning.start, tuning.choose, self._solve)
             problem, fit = walked.chosen.problem, walked.fit
-            R = problem.residuals(fit.theta)
+            beta = problem.coefficients(fit.theta)
+            idle = T0 - Rows.inputs(X0, layer).column(Outputs(beta), T.shape[1])
+            R = np.concatenate([problem.residuals(fit.theta), idle])
+            a = np.append(problem.sample_weight, np.zeros(len(T0)))
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
         if T.any() and not fit.theta.any() and not problem.with_penalties(0.0).gram().any():
             warnings.warn(_DEAD, RobustnessWarning, stacklevel=3)
         tuned: Tuned = walked.chosen.details
         self.hidden_layer_ = layer
-        self._keep_coef(problem.coefficients(fit.theta), X.dtype)
+        self._keep_coef(beta, X.dtype)
         self.loss_ = fit.loss
         self.alpha_ = tuned.alpha * unit
         self.noise_ = tuned.noise
-        self.weights_ = fit.criterion.weight(np.einsum("ij,ij->i", R, R))
+        self.weights_ = fit.criterion.weight(np.einsum("ij,ij->i", R, R))[back]
         self.n_iter_ = fit.n_iter
         self.history_ = unit * np.array(fit.history)
         self.status_ = fit.message
         self._stream = None
-        self._set_outliers(R, problem.sample_weight, tuned.degrees_of_freedom)
+        self._set_outliers(R, a, tuned.degrees_of_freedom, back)
 
     def _solve(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
         if self.init == "zero" and self._given_loss() is not None:
@@ -170,12 +174,13 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _given_alpha(self) -> float | None:
         return None if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _set_outliers(self, R: Array, a: Array, df: float) -> None:
+    def _set_outliers(self, R: Array, a: Array, df: float, back: Index | slice) -> None:
         """Set the scores of the rows: residual norms over their scale."""
-        self.outlier_scores_, self.scale_ = scaled_residuals(R, a, df)
+        scores, self.scale_ = scaled_residuals(R, a, df)
+        self.outlier_scores_ = scores[back]
         self.outliers_ = self.outlier_scores_ > outlier_limit(R.shape[1])
-        self._interval_residuals = leave_one_out(R, min(df / float(a.sum()), 0.9))
-        self._sample_weight = a
+        self._interval_residuals = leave_one_out(R, min(df / float(a.sum()), 0.9))[back]
+        self._sample_weight = a[back]
 
     def _partial_fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Go on with the targets T of one more batch."""
