@@ -62,6 +62,7 @@ html_css_files = ["kmpe.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
+html_sidebars = {name: [] for name in ("index", "explorer", "start", "choose")}
 html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "kmpe"},
