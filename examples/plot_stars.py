@@ -2,10 +2,10 @@
 Giant stars: four leverage points turn a line around
 ====================================================
 
-The star cluster CYG OB1 has 47 stars with known surface temperature and light (Rousseeuw and
-Leroy 1987). The hotter a star, the brighter it is, except for four giants, which are cool and
-bright. The four are *leverage points*: their input is rare, so they pull a fitted line towards
-themselves and end with small residuals. Which line comes out?
+The star cluster CYG OB1 has 47 stars with known surface temperature and light (Rousseeuw and Leroy
+1987). The hotter a star, the brighter it is, except for four giants, which are cool and bright.
+The four are *leverage points*: their input is rare, so they pull a fitted line towards themselves
+and end with small residuals. Which line comes out?
 """
 
 # %%
@@ -28,9 +28,9 @@ temperature, light = np.array([pair.split() for pair in STARS.split(";")], dtype
 X = temperature[:, None]
 
 # %%
-# Huber's loss limits the influence of large *residuals*. The giants have small ones, since the line
-# runs through them, so it does no better than least squares. ``RobustLinearRegression`` starts from
-# an MM-estimate, which the giants cannot reach.
+# Huber's loss limits the influence of large *residuals*. The giants have small ones, since the
+# line runs through them, so it does no better than least squares. ``RobustLinearRegression``
+# starts from an MM-estimate, which the giants cannot reach.
 models = [LinearRegression(), HuberRegressor(), RobustLinearRegression()]
 grid = np.linspace(3.4, 4.7, 2)[:, None]
 

@@ -1,0 +1,58 @@
+"""
+More rows than memory: dead pixels in a memory map
+==================================================
+
+A photograph has a row for each pixel: what do its 24 neighbours say of its value? A linear model
+answers, and where model and pixel disagree the pixel may be dead. The table has 270 000 rows here;
+it lies in a file, ``fit`` reads it block by block, and it might as well be a hundred times as
+long.
+"""
+
+# %%
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_sample_image
+
+from kmpe import RobustLinearRegression, Tukey
+
+image = load_sample_image("china.jpg").mean(axis=2)
+rng = np.random.default_rng(0)
+dead = rng.uniform(size=image.shape) < 0.03
+spoilt = np.where(dead, rng.choice([0.0, 255.0], image.shape), image)
+
+# %%
+# The neighbours of each pixel become columns of a file.
+windows = np.lib.stride_tricks.sliding_window_view(spoilt, (5, 5)).reshape(-1, 25)
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "pixels.npy"
+columns = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(windows), 24))
+columns[:] = np.delete(windows, 12, axis=1)
+columns.flush()
+y = windows[:, 12]
+
+# %%
+# A memory map is given like any array. Edges in the picture are noise that depends on the inputs;
+# ``loss="adaptive"`` would say so in a warning and take Tukey's loss, which is given here at once.
+X = np.load(path, mmap_mode="r")
+model = RobustLinearRegression(Tukey()).fit(X, y)
+inner = (slice(2, -2), slice(2, -2))
+marked = (model.outlier_scores_ > 6).reshape(image[inner].shape)
+found = (marked & dead[inner]).sum() / dead[inner].sum()
+print(f"{X.shape[0]} rows; {found:.0%} of the dead pixels are marked")
+
+repaired = np.where(marked, model.predict(X).reshape(marked.shape), spoilt[inner])
+fig, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")
+cut = (slice(150, 300), slice(250, 450))
+for ax, picture, title in (
+    (axes[0], spoilt[inner][cut], "3% dead pixels"),
+    (axes[1], marked[cut], "marked"),
+    (axes[2], repaired[cut], "repaired"),
+):
+    ax.imshow(picture, cmap="gray")
+    ax.set(title=title, xticks=[], yticks=[])
+plt.show()
+del X, columns
+folder.cleanup()

@@ -1,0 +1,53 @@
+"""
+What kind of noise is in my data?
+=================================
+
+``RobustLinearRegression()`` finds out what its residuals look like before it settles on a loss,
+and says so in words: ``noise_``. Four tables that packages carry have four kinds of noise, and are
+fitted with four losses.
+"""
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_diabetes
+from statsmodels.datasets import co2, engel, stackloss
+
+from kmpe import RobustLinearRegression
+
+
+def seasons():
+    """Return trend and seasons, and carbon dioxide, week by week."""
+    series = co2.load_pandas().data["co2"].dropna()
+    t = np.asarray(series.index.year + series.index.day_of_year / 365.25, dtype=float)
+    angle = 2 * np.pi * t
+    trend = (t - 1980) / 20
+    waves = [np.sin(angle), np.cos(angle), np.sin(2 * angle), np.cos(2 * angle)]
+    return np.column_stack([trend, trend**2, trend**3, *waves]), series.to_numpy()
+
+
+def frame(module):
+    data = module.load_pandas()
+    return data.exog.to_numpy(), data.endog.to_numpy()
+
+
+tables = {
+    "diabetes": load_diabetes(return_X_y=True),
+    "food expenses (Engel)": frame(engel),
+    "stack loss": frame(stackloss),
+    "carbon dioxide": seasons(),
+}
+
+# %%
+fig, axes = plt.subplots(1, 4, figsize=(11, 2.8), layout="constrained")
+for ax, (name, (X, y)) in zip(axes, tables.items(), strict=True):
+    model = RobustLinearRegression().fit(X, y)
+    print(f"{name}: {model.noise_}")
+    r = np.linspace(-6, 6, 401) * model.scale_
+    weight = model.loss_.weight(r**2)
+    residuals = (y - model.predict(X)) / model.scale_
+    ax.hist(residuals, bins=np.linspace(-6, 6, 41), color="0.8", density=True)
+    ax.plot(r / model.scale_, 0.4 * weight / weight.max(), "C0")
+    ax.set(title=name, xlabel="residual / scale", yticks=[])
+axes[0].set_ylabel("residuals, and their weights")
+plt.show()

@@ -1,0 +1,52 @@
+"""
+From a CSV file to a report
+===========================
+
+``kmpe fit data.csv --target price`` reads a table, decides what its columns are, fits a robust
+model and writes a report, a model file and a table with a verdict for every row. The same in
+Python, on the Boston housing data.
+"""
+
+# %%
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from kmpe import RobustLinearRegression, table
+from kmpe.datasets import load
+from kmpe.plots import CoefficientDisplay, ResidualQQDisplay
+from kmpe.table.verdict import verdict
+
+housing = load("housing", download=False)
+frame = pd.DataFrame(housing.X, columns=housing.feature_names).assign(price=housing.y)
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "housing.csv"
+frame.to_csv(path, index=False)
+
+# %%
+# One call fits; the verdict is the first sentence of the report.
+fitted = table.fit(path, "price", model="linear")
+print(verdict(fitted))
+
+# %%
+# ``table.write_fit`` writes the page, the model and the rows.
+out = Path(folder.name) / "out"
+out.mkdir()
+table.write_fit(fitted, out)
+rows = pd.read_csv(out / "rows.csv")
+print(sorted(file.name for file in out.iterdir()))
+print(rows.sort_values("outlier_score").tail(3).T)
+folder.cleanup()
+
+# %%
+# Two of the pictures of the page: coefficients beside those of least squares, and the residuals
+# against those of Gaussian noise.
+fig, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
+X, y = frame.drop(columns="price"), frame["price"]
+X = (X - X.median()) / X.std()
+model = RobustLinearRegression().fit(X, y)
+CoefficientDisplay.from_estimator(model, X, y, ax=axes[0])
+ResidualQQDisplay.from_estimator(model, X, y, ax=axes[1])
+plt.show()
