@@ -1,12 +1,12 @@
 """Breakdown map of RobustLinearRegression(): which bad rows move its slopes.
 
-``python benchmarks/breakdown.py [--draws 5] [--sizes 100 500 2000]`` counts lost draws over shares
-of bad rows, inputs, distances and rows. Bad rows are off the plane by their distance, in standard
-deviations of the noise, or are leverage points, which lie at the distance in the inputs and off
-the plane by three times as much; both are clustered (one side, one direction) or scattered
-(either side, any direction). Inputs are Gaussian, correlated in every second draw. A draw is lost
-when the squared error of the slopes exceeds ten times the mean for least squares on the m clean
-rows, d / (m - d - 2); errors are taken for uncorrelated inputs.
+``python benchmarks/breakdown.py [--draws 5] [--sizes 100 500 2000] [--inputs 1 3 8 20]`` counts
+lost draws over shares of bad rows, inputs, distances and rows. Bad rows are off the plane by their
+distance, in standard deviations of the noise, or are leverage points, which lie at the distance in
+the inputs and off the plane by three times as much; both are clustered (one side, one direction) or
+scattered (either side, any direction). Inputs are Gaussian, correlated in every second draw. A draw
+is lost when the squared error of the slopes exceeds ten times the mean for least squares on the m
+clean rows, d / (m - d - 2); errors are taken for uncorrelated inputs.
 
 ``--lmrob`` fits the same draws with R's lmrob (Rscript and robustbase) and shows draws lost by
 kmpe / by lmrob / by kmpe only. ``--bias`` shows the mean scale of `high_breakdown` on Gaussian
@@ -82,8 +82,8 @@ class Draw(NamedTuple):
         return not error <= self.limit
 
 
-def cells(kinds, sizes):
-    return [Cell(*c) for c in itertools.product(kinds, sizes, INPUTS, DISTANCES, SHARES)]
+def cells(kinds, sizes, inputs=INPUTS):
+    return [Cell(*c) for c in itertools.product(kinds, sizes, inputs, DISTANCES, SHARES)]
 
 
 def draw(cell, seed):
@@ -154,7 +154,7 @@ def show_map(rows, *, beside):
     first = rows[0][0]
     print(f"\n{first.kind}, n = {first.n}: lost of {len(next(iter(grid.values())))} draws")
     print("  d  distance" + "".join(f"{share:>10.0%}" for share in SHARES))
-    for d, distance in itertools.product(INPUTS, DISTANCES):
+    for d, distance in sorted({key[:2] for key in grid}):
         found = [counted(grid[d, distance, share], beside=beside) for share in SHARES]
         print(f"{d:3d}  {distance:8g}" + "".join(f"{word:>10}" for word in found), flush=True)
 
@@ -170,12 +170,12 @@ def show_sums(rows, *, beside):
         print(f"  {field}: " + ", ".join(words))
 
 
-def breakdown_map(draws, sizes, *, beside):
+def breakdown_map(draws, sizes, inputs, *, beside):
     if beside:
         print("Each entry: lost by kmpe / by lmrob / by kmpe only.")
     everything = []
     for kind, n in itertools.product(KINDS, sizes):
-        rows = lost_draws(cells([kind], [n]), draws, beside=beside)
+        rows = lost_draws(cells([kind], [n], inputs), draws, beside=beside)
         show_map(rows, beside=beside)
         everything += rows
     show_sums(everything, beside=beside)
@@ -237,12 +237,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, help="draws per cell, 5; 50 with --bias")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of rows")
+    parser.add_argument("--inputs", type=int, nargs="+", default=INPUTS, help="numbers of inputs")
     parser.add_argument("--lmrob", action="store_true", help="beside R's lmrob")
     parser.add_argument("--bias", action="store_true", help="the mean of the start's scale")
     parser.add_argument("--constants", action="store_true", help="constants halved and doubled")
     options = parser.parse_args()
-    if min(options.sizes) < 100:
-        parser.error(f"--sizes {min(options.sizes)}: 20 inputs and 45% of bad rows need 100 rows")
+    needed = 5 * max(options.inputs)  # twice as many good rows as coefficients, of 55%
+    if min(options.sizes) < needed:
+        parser.error(f"--sizes {min(options.sizes)}: {max(options.inputs)} inputs need {needed}")
     if options.lmrob and shutil.which("Rscript") is None:
         parser.error("--lmrob needs Rscript with the package robustbase; Rscript is not installed")
     if options.bias:
@@ -250,7 +252,7 @@ def main():
     elif options.constants:
         constants(options.draws or 5, options.sizes)
     else:
-        breakdown_map(options.draws or 5, options.sizes, beside=options.lmrob)
+        breakdown_map(options.draws or 5, options.sizes, options.inputs, beside=options.lmrob)
 
 
 if __name__ == "__main__":

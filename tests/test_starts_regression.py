@@ -111,6 +111,25 @@ def test_clustered_leverage_points_do_not_hold_it(share, distance, d):
     assert marked[bad:].mean() < 0.02
 
 
+@pytest.mark.parametrize("distance", [3, 5])
+@pytest.mark.parametrize("d", [40, 100])
+def test_with_many_columns_a_fifth_in_a_cluster_does_not_hold_it(d, distance):
+    n, bad = 5 * (d + 1), d + 1
+    apart = np.abs(np.subtract.outer(np.arange(d), np.arange(d)))
+    correlated = np.linalg.cholesky(0.9**apart).T
+    for seed in range(4):
+        rng = np.random.default_rng([seed, d])
+        H, T, theta = rows(n, d, seed)
+        towards = rng.normal(size=d)
+        # Half as wide as the data: 3 units away it is nearer to the centre than most rows.
+        H[:bad, :d] = 0.5 * H[:bad, :d] + distance * towards / np.linalg.norm(towards)
+        T[:bad] = H[:bad] @ theta + 3 * distance + rng.normal(size=(bad, 1))
+        H[:, :d] = H[:, :d] @ correlated
+        start = high_breakdown(H, T, np.ones(n))
+        assert start.status is Status.DIRECTIONS
+        assert np.median(T[:bad] - H[:bad] @ start.theta) > 2 * distance
+
+
 @pytest.mark.parametrize(("n", "d"), [(24, 4), (104, 20), (60, 20)])
 def test_few_rows_for_each_coefficient(n, d):
     lost = 0

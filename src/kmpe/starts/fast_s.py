@@ -14,9 +14,10 @@ convergence. Candidates are exact fits and half fits.
   row has its turn. A subset that leaves coefficients open (dummies) moves a common first fit
   by the least that meets its rows; lmrob draws on instead (Koller and Stahel 2017).
 * Least squares on the half of the rows that has the lowest, the highest or the most central
-  scores on a direction (Peña and Yohai 1999). Directions are the principal components of the
-  inputs, as in DetS (Hubert, Rousseeuw and Verdonck 2012), their principal sensitivity components,
-  and the residuals. They need no luck: at 30% of bad rows one subset of 21 in 1800 is clean.
+  scores on a direction (Peña and Yohai 1999), or is nearest to or farthest from the centre.
+  Directions are the principal components of the inputs, as in DetS (Hubert, Rousseeuw and Verdonck
+  2012), their principal sensitivity components, and the residuals. They need no luck: at 30% of
+  bad rows one subset of 21 in 1800 is clean.
 
 Inputs Z come whitened, largest principal component first; sample weights have the sum 1.
 """
@@ -119,7 +120,9 @@ def _half_fits(data: Data, first: Array) -> Array:
         scores.append(Z @ np.linalg.eigh(Z.T @ (squared_norms(gap)[:, None] * Z))[1])
     S = np.concatenate(scores, axis=1).T
     central = np.abs(S - np.median(S, axis=1)[:, None])
-    S = np.concatenate([S, -S, central, squared_norms(Z)[None]])
+    # The inner half is free of clusters far out, the outer one of those within the data.
+    size = squared_norms(Z)[None]
+    S = np.concatenate([S, -S, central, size, -size])
     # (n + k) / 2 rows: all others may be bad.
     last = min(n, math.ceil(0.5 * (n + k))) - 1
     limit = np.partition(S, last, axis=1)[:, last, None]
