@@ -30,6 +30,7 @@ from kmpe import (
 from kmpe.datasets import contaminate_images
 from kmpe.estimators.inputs import RobustnessWarning
 from kmpe.metrics import reconstruction_error
+from kmpe.problems.pca import Scatter, WeightedPCA
 
 LOSSES = [
     Squared(),
@@ -266,6 +267,32 @@ def test_running_out_of_steps_is_not_called_convergence():
     X = rows(100, 10, 2)[0]
     with pytest.warns(ConvergenceWarning, match="raise max_iter or tol"):
         RobustPCA(2, loss=MPE(p=0.5), max_iter=1, tol=1e-14).fit(X)
+
+
+@pytest.mark.parametrize("loss", [None, KMPE(2, "silverman"), KMPE(10, "silverman")], ids=repr)
+def test_rows_without_structure_end_the_fit_soon(loss):
+    """Directions of equal variance are turned for ever; the cost no longer falls."""
+    X = np.random.default_rng(1).standard_normal((20_000, 40))
+    model = RobustPCA(3, loss=loss).fit(X)
+    assert model.n_iter_ <= 60
+    assert (np.diff(model.history_) <= 0).all()
+
+
+def test_many_rows_take_two_steps_to_where_many_lead(monkeypatch):
+    """The last step is not checked by a pass: it must end where the others would."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 5)) * [9, 8, 7, 6, 5] @ np.eye(5, 60) + rng.normal(
+        size=(20_000, 60)
+    )
+    X[:2000] += 30 * np.eye(60)[7]
+    few = RobustPCA(5, loss=KMPE(2, "silverman")).fit(X)
+    assert few.n_iter_ == 2
+    monkeypatch.setattr(Scatter, "gain", WeightedPCA.gain)
+    many = RobustPCA(5, loss=KMPE(2, "silverman"), tol=1e-12).fit(X)
+    assert many.n_iter_ > 2
+    W, V = few.components_, many.components_
+    # The standard error of the subspace is 8e-3.
+    assert np.linalg.norm(W - W @ V.T @ V) < 5e-4
 
 
 def test_a_far_mean_costs_no_digits():

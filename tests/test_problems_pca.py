@@ -121,6 +121,34 @@ def test_steps_with_a_sketch_come_to_rest_where_those_with_the_whole_matrix_do()
     np.testing.assert_allclose(ends[0].mean, ends[1].mean, atol=1e-6)
 
 
+def test_a_sketch_is_taken_only_where_the_gap_is_wide():
+    """Steps with the sketch of isotropic rows would not converge."""
+    data = points(400, 40)
+    S = np.diag(np.append(np.full(4, 50.0), np.ones(36)))
+    assert Scatter(data, 4).sketched(S, 100).sketch is S
+    assert Scatter(data, 3).sketched(S, 100).sketch is None
+    assert Scatter(data, 4).sketched(np.eye(40), 100).sketch is None
+
+
+def test_the_gain_is_what_the_weighted_sum_of_squares_loses():
+    data, loss = points(400, 40), Correntropy(8.0)
+    S = np.cov(data.X.T, aweights=data.a, ddof=0)
+    problem = Scatter(data, 4, sketch=S)
+    here = plain_pca(Scatter(data.some(np.arange(60)), 4))
+    at = problem.weighted(here, loss)
+    there = problem.solve(at)
+    aw = data.a * loss.weight(problem.squared_residuals(here))
+    before, after = (aw @ problem.squared_residuals(theta) / 2 for theta in (here, there))
+    assert problem.gain(at, there) == pytest.approx(before - after, rel=0.05)
+    assert Scatter(data, 4).gain(at, there) == np.inf
+
+
+def test_rows_of_a_sample_stand_for_all_and_count_alike():
+    data = points(40, 5)
+    some = data.some(data.sample(10, seed=0))
+    np.testing.assert_allclose(some.a, data.n / 10)
+
+
 def test_rows_without_residual_count_alike_where_none_has_a_weight():
     """A loss with p > 2 has no weight at zero: rows on a plane would have none at all."""
     X = points(50, 2).X @ np.random.default_rng(0).normal(size=(2, 6))

@@ -5,7 +5,7 @@ a larger one; from a robust start the answers are bracketed, so that they settle
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import cast
 
 from kmpe.arrays import ROUNDING
@@ -50,8 +50,8 @@ class PCAScale:
             return Chosen(problem, sample, theta, loss, begun.details, steps=settled.steps)
         fit = reweight(sample, loss, theta, max_iter=20, tol=1e-5)
         some = cast(Scatter, sample)
-        sketch = some.scatter(some.weighted(fit.theta, fit.criterion))[0]
-        problem = replace(cast(Scatter, problem), sketch=sketch)
+        at = some.weighted(fit.theta, fit.criterion) if fit.at is None else fit.at
+        problem = cast(Scatter, problem).sketched(some.scatter(at)[0], len(some.points))
         return Chosen(problem, sample, fit.theta, loss, details=begun.details)
 
     def _loss(self, begun: Begun[WeightedPCA, Subspace]) -> Loss:

@@ -3,6 +3,7 @@
 PCA-KMPE, HQ-PCA, R1-PCA, PCA-GM and plain PCA of the paper are this estimator with another loss.
 """
 
+import math
 import numbers
 import warnings
 from typing import Any, NamedTuple, Self
@@ -24,7 +25,12 @@ from kmpe.estimators.inputs import (
     set_parameters,
 )
 from kmpe.estimators.measuring import Measuring
-from kmpe.estimators.projection import check_components, check_rows, column_deviations
+from kmpe.estimators.projection import (
+    check_components,
+    check_rows,
+    column_deviations,
+    sum_of_squares,
+)
 from kmpe.inference.missing import inflation
 from kmpe.inference.pca import Inferred, infer
 from kmpe.losses import Loss, Squared
@@ -187,12 +193,12 @@ class RobustPCA(Measuring):
             self._check_parameters(X.shape)
             self.scale_ = None if self.scale is None else column_deviations(X)
             Z = X if self.scale_ is None else X / self.scale_
-            holes = np.isnan(Z) if isinstance(Z, np.ndarray) else None
-            if holes is None or not holes.any():
-                self._set(self._fit(check_rows(Z, sample_weight)))
-            else:
+            squares = sum_of_squares(Z)
+            if math.isnan(squares):
                 a = check_weights(sample_weight, Z)
-                self._set(fit_with_holes(self._fit, Z, holes, a))
+                self._set(fit_with_holes(self._fit, Z, np.isnan(Z), a))
+            else:
+                self._set(self._fit(check_rows(Z, sample_weight, squares)))
         return self
 
     def _fit(self, rows: Points, holes: Mask | None = None) -> "_Fitted":
@@ -259,6 +265,7 @@ class RobustPCA(Measuring):
             tol=self.tol,
             as_printed=self.init == "pca",
             until="parameters",
+            gain=chosen.problem.gain,
         )
 
     def _set_rows(self, found: Inferred, fit: Fit[Subspace]) -> None:

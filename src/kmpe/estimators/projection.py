@@ -13,10 +13,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from kmpe.arrays import Array
 from kmpe.estimators.inputs import RobustnessWarning, check_weights, is_whole
 from kmpe.problems.pca import Points
-from kmpe.rows.checks import check_range, counted_weights
+from kmpe.rows.checks import LARGEST, check_range, counted_weights
 from kmpe.rows.source import is_sparse
 
-__all__ = ["Projection", "check_components", "check_rows", "column_deviations"]
+__all__ = [
+    "Projection",
+    "check_components",
+    "check_rows",
+    "column_deviations",
+    "sum_of_squares",
+]
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -176,14 +182,26 @@ def complete(W: Array, m: int) -> Array:
     return W[:, :m]
 
 
-def check_rows(X: Any, sample_weight: npt.ArrayLike | None) -> Points:
-    """Return the rows with their weights; refuse squares that overflow, and weights of zero."""
+def sum_of_squares(X: Any) -> float:
+    """Return Σ x² of an array: NaN where a value is missing, inf where squares overflow.
+
+    One pass over the rows tells both. What is read block by block is checked when it is read.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.einsum("ij,ij->", X, X)) if isinstance(X, np.ndarray) else 0.0
+
+
+def check_rows(X: Any, sample_weight: npt.ArrayLike | None, squares: float = math.inf) -> Points:
+    """Return the rows with their weights; refuse squares that overflow, and weights of zero.
+
+    ``squares`` is their `sum_of_squares`, if it is known.
+    """
     a = check_weights(sample_weight, X)
     a = a if sample_weight is None else counted_weights(a)[0]
-    if isinstance(X, np.ndarray):
+    most = max(float(a.max()), 1.0)
+    if isinstance(X, np.ndarray) and not most * squares <= LARGEST**2:
         # ‖x‖² must not overflow either, nor its sum over the rows, each as often as it counts.
-        root = math.sqrt(X.shape[1] * max(float(a.max()), 1.0))
-        largest = root * max(float(X.max()), -float(X.min()))
+        largest = math.sqrt(X.shape[1] * most) * max(float(X.max()), -float(X.min()))
         check_range(np.array([largest]), "X, times the root of its columns,", "rescale X")
     return Points(X, a)
 

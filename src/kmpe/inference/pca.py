@@ -109,7 +109,8 @@ def infer(
     """
     points, m = problem.points, problem.m
     final = problem.final(max(n_components, m))
-    theta = final.solve(final.weighted(fit.theta, fit.criterion))
+    at = fit.at if final.m == m else None
+    theta = final.solve(at or final.weighted(fit.theta, fit.criterion))
     inner = theta.leading(m)
     T, s, fitted = final.measured(inner, fit.theta)
     weights = fit.criterion.weight(fitted)

@@ -7,7 +7,7 @@ from typing import Generic
 from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.floored import Floored
-from kmpe.problems.base import Theta
+from kmpe.problems.base import Theta, Weighted
 
 __all__ = ["Fit", "Plain", "Status"]
 
@@ -16,6 +16,7 @@ class Status(Enum):
     """Why a solver stopped; the value is the sentence for the user."""
 
     CONVERGED = "Converged: cost and parameters change by less than tol."
+    FLAT = "Converged: all steps to come would lower the cost by less than tol."
     STALLED = "Converged: no step lowers the cost any more in floating point."
     EXACT = "Converged: every residual is zero."
     MAX_ITER = (
@@ -47,6 +48,8 @@ class Fit(Generic[Theta]):
         The last relative change of the cost.
     max_iter, tol
         What the solver was given.
+    at : Weighted, optional
+        The problem weighted at ``theta``, where the last pass has it.
     """
 
     theta: Theta
@@ -56,6 +59,7 @@ class Fit(Generic[Theta]):
     change: float
     max_iter: int
     tol: float
+    at: Weighted[Theta] | None = field(default=None, repr=False)
 
     @property
     def loss(self) -> Loss:

@@ -10,6 +10,7 @@ problem they weigh.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal
 
@@ -39,6 +40,7 @@ def reweight(
     tol: float = 1e-10,
     as_printed: bool = False,
     until: Literal["cost", "parameters"] = "cost",
+    gain: Callable[[Weighted[Theta], Theta], float] | None = None,
 ) -> Fit[Theta]:
     """Minimise ½ Σ aᵢ ρ(sᵢ) + penalty by reweighted least squares, from ``theta`` on.
 
@@ -59,6 +61,11 @@ def reweight(
     until : {"cost", "parameters"}
         What ends an iteration as printed when it changes by less than ``tol``: the paper's J,
         which is 2 / (N sup ρ) times the cost (Algorithm 1), or the parameters (Algorithm 2).
+    gain : callable, optional
+        By how much the minimiser of a weighted problem lowers it, where that is known without
+        another pass. With it the loop also ends where all steps but the next, as a geometric
+        series, would lower the cost by less than ``tol``: the next one costs no pass, and is left
+        to the caller. Parameters that the rows do not tell apart are not turned for ever.
     """
     criterion = loss if isinstance(loss, Floored) else floored(problem, loss, theta)
     if as_printed:
@@ -71,7 +78,7 @@ def reweight(
             "rescale the targets"
         )
     history = [state.at.cost]
-    status, change = Status.MAX_ITER, math.inf
+    status, change, flat, promised = Status.MAX_ITER, math.inf, False, math.inf
     for _ in range(max_iter):
         if state.at.misfit == 0:
             _check_exact(problem, state.at, criterion.loss)
@@ -80,6 +87,13 @@ def reweight(
         if state.at.mass == 0:
             _check_weights(problem, state.at, criterion.loss)
         target = problem.solve(state.at)
+        if not as_printed and gain is not None:
+            before, promised = promised, gain(state.at, target)
+            rate = max(promised, 0.0) / before if promised < before < math.inf else math.inf
+            left = math.sqrt(rate) * problem.change(state.at.theta, target)
+            if _geometric(promised, rate) <= tol * abs(state.at.cost) and left <= math.sqrt(tol):
+                status = Status.CONVERGED
+                break
         if as_printed:
             moved = _State(problem.weighted(target, criterion), 1.0)
         else:
@@ -100,13 +114,31 @@ def reweight(
             if change == 0 and far:
                 status = Status.STALLED
                 break
-            settled = change <= tol * abs(moved.at.cost) and not far
+            enough = tol * abs(moved.at.cost)
+            settled = change <= enough and not far
+            flat = gain is not None and not settled and _to_come(history) <= enough
         state = moved
-        if settled:
-            status = Status.CONVERGED
+        if settled or flat:
+            status = Status.CONVERGED if settled else Status.FLAT
             break
     share = change / (abs(state.at.cost) or 1.0)
-    return Fit(state.at.theta, criterion, tuple(history), status, share, max_iter, tol)
+    return Fit(state.at.theta, criterion, tuple(history), status, share, max_iter, tol, state.at)
+
+
+def _to_come(history: list[float], over: int = 5) -> float:
+    """Return by how much all steps to come lower the cost, by the rate of the last ones.
+
+    Reweighted steps converge linearly. ``over`` is how many of them the rate is taken of.
+    """
+    if len(history) < over + 2:
+        return math.inf
+    first, last = history[-over - 2] - history[-over - 1], history[-2] - history[-1]
+    return _geometric(last, math.pow(last / first, 1 / over)) if 0 <= last < first else math.inf
+
+
+def _geometric(last: float, rate: float) -> float:
+    """Return the sum of a geometric series after its term ``last``."""
+    return last * rate / (1 - rate) if rate < 1 else math.inf
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ _ROWS_PER_COMPONENT = 20
 # A subspace of more dimensions than a tenth of the rows fits outliers as well as the others.
 _LEAST_ROWS_PER_COMPONENT = 10
 # With many more rows than this for each column, the fit is first made on that many of them.
-_SAMPLE_ROWS_PER_COLUMN = 20
+_SAMPLE_ROWS_PER_COLUMN = 10
 
 
 @dataclass(frozen=True)

@@ -174,7 +174,7 @@ def score_distances(T: Array, of_the_fit: Array) -> Array:
     mean = of_the_fit.mean(axis=0)
     K = of_the_fit - mean
     variances, U = linalg.eigh(K.T @ K / (k - 1), check_finite=False)
-    return standardised((T - mean) @ U, variances)
+    return _norms((T - mean) @ (U / _deviations(variances, 0.0)))
 
 
 def standardised(T: Array, variances: Array, rounding: float = 0.0) -> Array:
@@ -183,11 +183,19 @@ def standardised(T: Array, variances: Array, rounding: float = 0.0) -> Array:
     A direction in which the rows of the fit do not vary has the variance of rounding: a row that
     does is far out.
     """
+    return _norms(T / _deviations(variances, rounding))
+
+
+def _deviations(variances: Array, rounding: float) -> Array:
     tiny = float(np.finfo(np.float64).tiny)
     least = max(ROUNDING * float(variances.max(initial=0.0)), rounding**2, tiny)
+    return np.sqrt(np.maximum(variances, least))
+
+
+def _norms(T: Array) -> Array:
+    """Return the norm of each row; one that overflows is inf."""
     with np.errstate(over="ignore"):
-        scaled = T / np.sqrt(np.maximum(variances, least))
-        return np.asarray(np.linalg.norm(scaled, axis=1))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", T, T)))
 
 
 def kinds(distances: RowDistances, limits: Limits) -> npt.NDArray[np.str_]:

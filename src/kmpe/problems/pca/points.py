@@ -10,7 +10,7 @@ from kmpe.arrays import Array, Index
 from kmpe.rows.sample import strata
 from kmpe.rows.source import GLANCE, Block, Rows
 
-__all__ = ["Points"]
+__all__ = ["Look", "Points"]
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,24 @@ class Points:
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows less the offset."""
+        """The rows less the offset; in place of targets they have their squared norms."""
         shift = _Shift(self.offset) if self.offset.any() else None
-        return Rows(self.X, np.zeros((len(self), 0)), self.a, shift)
+        return Rows(self.X, self._looked[:, 1:], self.a, shift)
+
+    @cached_property
+    def _looked(self) -> Array:
+        """What each row is sorted by, and its squared norm less the offset."""
+        v = np.sqrt(np.arange(2.0, self.d + 2.0))
+        return np.asarray(Rows.inputs(self.X).column(Look(v, self.offset), 2))
+
+    @cached_property
+    def order(self) -> Index:
+        """The numbers of the rows that have a weight, by a fixed mixture of their columns.
+
+        It has nothing to do with the order in which they stand.
+        """
+        counted = np.flatnonzero(self.a)
+        return np.asarray(counted[np.argsort(self._looked[counted, 0], kind="stable")])
 
     @property
     def n(self) -> float:
@@ -90,8 +105,12 @@ class Points:
         return self._middle[1]
 
     def some(self, index: Index) -> "Points":
-        """Return some of the rows, in memory and in double precision."""
-        return Points(np.asarray(self.X[index], dtype=np.float64), self.a[index])
+        """Return rows that were drawn by their weight, to stand for all.
+
+        They are in memory and in double precision, and each counts alike.
+        """
+        X = np.asarray(self.X[index], dtype=np.float64)
+        return Points(X, np.full(len(X), self.n / max(1, len(X))))
 
     def whole(self) -> Array:
         """Return all rows as one array in double precision."""
@@ -102,7 +121,7 @@ class Points:
 
         The order has nothing to do with that of the rows, and neither have the answers.
         """
-        order = self.rows.order
+        order = self.order
         reached = np.cumsum(self.a[order])
         last = len(order) - 1
         return np.asarray(
@@ -128,6 +147,21 @@ class _Shift:
 
     def __call__(self, X: Any) -> Array:
         return np.asarray(X - self.offset, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The product of each row with a vector, and its squared norm less an offset."""
+
+    v: Array
+    offset: Array
+
+    def __call__(self, block: Block) -> Array:
+        """Return two values for each row."""
+        # Not by BLAS, whose order of additions depends on where a row stands.
+        mixture = np.einsum("ij,j->i", block.H, self.v)
+        Y = block.H - self.offset if self.offset.any() else block.H
+        return np.column_stack([mixture, np.einsum("ij,ij->i", Y, Y)])
 
 
 def _sum(block: Block) -> tuple[Array]:

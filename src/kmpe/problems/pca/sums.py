@@ -30,16 +30,24 @@ class Distances:
 
     def __call__(self, block: Block) -> Array:
         """Return one distance for each row."""
-        return self.with_scores(block.H)[0]
+        return self.with_scores(block)[0]
 
-    def with_scores(self, Y: Array) -> tuple[Array, Array, Array]:
-        """Return the distances, clipped at 0, the scores yᵀW, and ‖y‖²."""
-        P = Y @ np.column_stack([self.mean, self.W])
-        scores = P[:, 1:]
-        T = scores - self.mean @ self.W
-        norms = np.einsum("ij,ij->i", Y, Y)
-        s = norms + (self.mean @ self.mean - 2 * P[:, 0]) - np.einsum("ij,ij->i", T, T)
-        return np.maximum(s, 0.0, out=s), scores, norms
+    @property
+    def axes(self) -> Array:
+        """What rows are multiplied with: μ and the directions, one below the other."""
+        return np.vstack([self.mean, self.W.T])
+
+    def with_scores(self, block: Block) -> tuple[Array, Array, Array]:
+        """Return the distances, clipped at 0, the scores Wᵀy, a column for each, and ‖y‖²."""
+        # One row for each axis: with few of them a third faster than one for each row.
+        P, norms = self.axes @ block.H.T, block.T[:, 0]
+        return self.of(P, norms), P[1:], norms
+
+    def of(self, P: Array, norms: Array) -> Array:
+        """Return the distances of rows by their products with the axes and their ‖y‖²."""
+        T = P[1:] - (self.mean @ self.W)[:, None]
+        s = norms + (self.mean @ self.mean - 2 * P[0]) - np.einsum("ij,ij->j", T, T)
+        return np.asarray(np.maximum(s, 0.0, out=s))
 
 
 @dataclass(frozen=True)
@@ -93,17 +101,17 @@ class ScatterMatrix:
 
 @dataclass(frozen=True)
 class Scores:
-    """Σ aᵢ ρ, Σ aᵢ wᵢ, Σ aᵢ wᵢ (1, yᵢᵀW)ᵀyᵢᵀ and Σ aᵢ wᵢ ‖yᵢ‖²."""
+    """Σ aᵢ ρ, Σ aᵢ wᵢ, Σ aᵢ wᵢ (1, yᵢᵀW)ᵀyᵢᵀ, Σ aᵢ wᵢ ‖yᵢ‖² and Σ aᵢ wᵢ sᵢ."""
 
     distances: Distances
     loss: Criterion
 
-    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
-        s, scores, norms = self.distances.with_scores(block.H)
+    def __call__(self, block: Block) -> tuple[Array, Array, Array, Array, Array]:
+        s, scores, norms = self.distances.with_scores(block)
         rho, w = self.loss.rho_and_weight(s)
         aw = block.a * w
-        both = np.column_stack([aw, aw[:, None] * scores]).T @ block.H
-        return block.a @ rho, aw.sum(), both, aw @ norms
+        both = np.vstack([aw, scores * aw]) @ block.H
+        return block.a @ rho, aw.sum(), both, aw @ norms, aw @ s
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ class Mean:
     loss: Criterion
 
     def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
-        s, _, norms = self.distances.with_scores(block.H)
+        s, _, norms = self.distances.with_scores(block)
         rho, w = self.loss.rho_and_weight(s)
         aw = block.a * w
         return block.a @ rho, aw.sum(), aw @ block.H, aw @ norms
@@ -130,8 +138,7 @@ class Products:
 
     def __call__(self, block: Block) -> tuple[Array]:
         aw = block.a * self.loss.weight(self.distances(block))
-        # Twice as fast as Y.T @ T for rows in C order.
-        return ((aw[:, None] * (block.H @ self.V)).T @ block.H,)
+        return ((self.V.T @ block.H.T * aw) @ block.H,)
 
 
 @dataclass(frozen=True)
@@ -146,9 +153,13 @@ class Measured:
 
     def __call__(self, block: Block) -> Array:
         """Return one row for each."""
-        s, scores, norms = self.inner.with_scores(block.H)
+        axes, norms = self.inner.axes, block.T[:, 0]
+        P = np.vstack([axes, self.other.axes]) @ block.H.T
+        inner, other = P[: len(axes)], P[len(axes) :]
+        s = self.inner.of(inner, norms)
         s[s <= ROUNDING * norms] = 0.0
-        return np.column_stack([scores - self.inner.mean @ self.inner.W, s, self.other(block)])
+        T = inner[1:].T - self.inner.mean @ self.inner.W
+        return np.column_stack([T, s, self.other.of(other, norms)])
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,6 @@ class WeightedScores:
 
     def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
         aw = block.a * self.loss.weight(self.at(block))
-        s, scores, _ = self.distances.with_scores(block.H)
-        T = scores - self.distances.mean @ self.distances.W
-        return aw.sum(), aw @ T, (aw[:, None] * T).T @ T, aw @ s
+        s, scores, _ = self.distances.with_scores(block)
+        T = scores - (self.distances.mean @ self.distances.W)[:, None]
+        return aw.sum(), T @ aw, (T * aw) @ T.T, aw @ s
