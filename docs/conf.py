@@ -16,6 +16,7 @@ version = release = kmpe.__version__
 
 extensions = [
     "mathml",
+    "paper_notes",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
