@@ -502,8 +502,23 @@ def test_as_many_coefficients_as_rows_have_no_errors():
     with pytest.warns(RobustnessWarning, match="6 rows for 6 coefficients"):
         model = RobustLinearRegression().fit(X, y)
     assert np.isnan(model.coef_cov_).all()
+    assert model.noise_ is None
     _, low, high = model.predict(X, return_interval=0.9)
     assert np.isinf(high - low).all()
+
+
+def test_two_groups_of_ratings_have_as_many_rows_as_were_given():
+    # Eight distinct rows of two coefficients; warnings are errors here.
+    group = np.repeat([0.0, 1.0], [60, 90])
+    covered = []
+    for seed in range(20):
+        rating = np.random.default_rng(seed).choice(4, 150, p=[0.2, 0.3, 0.3, 0.2])
+        model = RobustLinearRegression().fit(group[:, None], rating + group)
+        assert model.noise_ is not None
+        low, high = model.confidence_intervals()[0]
+        assert 0.4 < high - low < 1.0
+        covered.append(low <= 1 <= high)
+    assert np.mean(covered) >= 0.85
 
 
 @pytest.mark.parametrize("noise", ["normal", "uniform", "t3"])

@@ -131,6 +131,17 @@ def test_a_row_without_weight_has_scores_and_no_say(model):
     assert model.outlier_scores_[0] > 1e17
 
 
+@pytest.mark.parametrize("model", [RobustLinearRegression(), ELMRegressor(random_state=0)], ids=str)
+def test_repeated_rows_have_the_prediction_intervals_of_weights(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=100)
+    a = rng.integers(0, 4, 100)
+    width = interval_width(model.fit(X, y, sample_weight=a), X)
+    model.fit(np.repeat(X, a, axis=0), np.repeat(y, a))
+    assert interval_width(model, X) == pytest.approx(width, rel=1e-9)
+
+
 def interval_width(model, X):
     _, low, high = model.predict(X, return_interval=0.9)
     return float(np.mean(high - low))

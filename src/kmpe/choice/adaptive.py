@@ -55,9 +55,9 @@ class AdaptiveLoss:
     def __call__(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
         """Return the loss that suits the noise, and the fit with it to the sample."""
         start: Start = begun.details
-        if start.status is Status.EXACT:
+        if start.scale == 0:
             return _exact(begun)
-        if start.status is Status.FEW_ROWS and start.scale > 0:
+        if start.status is Status.FEW_ROWS:
             return self._few_rows(begun)
         problem, sample = _without(BadLeverage.of(begun.sample.rows, start), begun)
         a, theta = sample.sample_weight, begun.theta
@@ -137,7 +137,7 @@ class AdaptiveLoss:
 def _exact(begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
     """Return least squares on the rows that the start fits exactly: they are the most."""
     problem, sample = _without(Inexact(begun.theta), begun)
-    caution = begun.details.sentence if begun.details.exact < 1 else ""
+    caution = begun.caution or (begun.details.sentence if begun.details.exact < 1 else "")
     return Chosen(problem, sample, begun.theta, Squared(), caution=caution)
 
 

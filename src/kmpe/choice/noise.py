@@ -156,7 +156,7 @@ def _unit(r: Array, a: Array, grain: float) -> float:
 
     It is the quantile of |r| at (1 + p) / 2, p the share of that value, over the normal one.
     """
-    level = min((1 + grain) / 2, 1 - 0.5 / len(r))
+    level = min((1 + grain) / 2, 1 - 0.5 / float(a.sum()))
     sigma = quantile(np.abs(r), level, a) / float(ndtri((1 + level) / 2))
     return sigma or float(np.sqrt(np.average(r * r, weights=a))) or 1.0
 

@@ -40,6 +40,7 @@ from kmpe.solvers.minimise import solve
 from kmpe.solvers.record import Fit
 from kmpe.solvers.walk import walk
 from kmpe.starts.linear import LinearStart
+from kmpe.starts.weighted import count
 
 __all__ = ["RobustLinearRegression"]
 
@@ -169,8 +170,8 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None, *, single: bool) -> None:
         if not isinstance(X, Reader):
             check_range(X.data if is_sparse(X) else X, "X", "rescale X")
-        a, unit = counted_weights(check_weights(sample_weight, X), T)
-        X, T, a, X0, T0, back = arranged(X, T, a)
+        counts, unit = counted_weights(check_weights(sample_weight, X), T)
+        X, T, a, X0, T0, back = arranged(X, T, counts)
         choose = (
             GivenLoss(self.loss) if isinstance(self.loss, Loss) else AdaptiveLoss(self.max_iter)
         )
@@ -182,14 +183,16 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
                 rows = rows.stored()
             problem = Ridge(rows, standard.penalties(float(self.alpha) / unit))
             end = partial(solve, max_iter=self.max_iter, tol=self.tol)
-            walked = walk(problem, LinearStart(), choose, end)
+            walked = walk(problem, LinearStart(count(counts[counts > 0])), choose, end)
             chosen, fit = walked.chosen, walked.fit
             looked = chosen.details if isinstance(chosen.details, Looked) else Looked(None, None)
             problem = chosen.problem.beside(standard(X0), T0)
             parts = problem, chosen.sample, fit, standard, unit
             found = report(*parts, chosen.scale, looked.plain).of_rows(back)
         self._set_attributes(fit, found, single=single)
-        self.noise_, self._sample_weight = looked.noise, problem.sample_weight[back]
+        # Of equal rows each has its own weight, or none if they are bad leverage points.
+        self._sample_weight = counts * (problem.sample_weight[back] > 0)
+        self.noise_ = looked.noise
         self.n_iter_, self.history_ = fit.n_iter, unit * np.array(fit.history)
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)

@@ -20,7 +20,16 @@ _UNGUARDED = (Status.FEW_ROWS,)
 
 @dataclass(frozen=True)
 class LinearStart:
-    """The high-breakdown start of a linear regression."""
+    """The high-breakdown start of a linear regression.
+
+    Parameters
+    ----------
+    n : float, optional
+        The number of rows that those of a problem stand for, where equal ones have been put
+        together; by default what their weights tell.
+    """
+
+    n: float | None = None
 
     def __call__(self, problem: Ridge) -> Begun[Ridge, Array]:
         """Return where the fit begins; columns that depend on others are spanned by a basis."""
@@ -33,7 +42,9 @@ class LinearStart:
                 sample = problem if alone else sample.in_basis(Q)
         # So many rows find the basin; more would only cost more.
         some = draw(sample.rows, max(LEAST_ROWS, START_ROWS * sample.rows.n_features))
-        start: Start = high_breakdown(some.whole(), np.asarray(some.T, dtype=np.float64), some.a)
+        n = self.n if some is problem.rows else None
+        T = np.asarray(some.T, dtype=np.float64)
+        start: Start = high_breakdown(some.whole(), T, some.a, n)
         caution = start.sentence if start.status in _UNGUARDED else ""
         return Begun(
             problem, sample, start.theta, details=start, caution=caution, scale=start.scale

@@ -77,6 +77,8 @@ class Start:
         The coefficients.
     scale : float
         The scale of the residuals: the S-scale over its mean for Gaussian ones, 1 - 0.6 k/n.
+    n : float
+        The number of rows.
     status : Status
         What it guards against.
     sentence : str
@@ -87,12 +89,13 @@ class Start:
 
     theta: Array
     scale: float
+    n: float
     status: Status
     sentence: str
     exact: float = 0.0
 
 
-def high_breakdown(H: Array, T: Array, a: Array, seed: int = SEED) -> Start:
+def high_breakdown(H: Array, T: Array, a: Array, n: float | None = None, seed: int = SEED) -> Start:
     """Return the MM-estimate of a regression of T on H.
 
     Row order does not matter, and of the weights only the ratios do.
@@ -105,6 +108,8 @@ def high_breakdown(H: Array, T: Array, a: Array, seed: int = SEED) -> Start:
         Targets.
     a : array of shape (n,)
         Sample weights: a row of weight 2 is two equal rows.
+    n : float, optional
+        The number of rows that they stand for; by default what the weights tell.
     seed : int, optional
         Seed of the random subsets.
     """
@@ -113,7 +118,7 @@ def high_breakdown(H: Array, T: Array, a: Array, seed: int = SEED) -> Start:
     unit = _unit(T[rows])
     H, T, a = H[rows], T[rows] / unit, a[rows] / a[rows].sum()
     Z, back, first = _whiten(H, T, a)
-    data = Data(Z, T, a, count(a))
+    data = Data(Z, T, a, count(a) if n is None else n)
     n, k = data.n, data.k
     withstood = 1 - (1 - LUCK ** (1 / SUBSETS)) ** (1 / max(k, 1))
     if n < 2 * k:
@@ -139,7 +144,7 @@ def high_breakdown(H: Array, T: Array, a: Array, seed: int = SEED) -> Start:
         # rows per coefficient on: `python benchmarks/breakdown.py --bias`. lmrob's is as well.
         scale /= 1 - 0.6 * k / n
     sentence = status.value.format(withstood=min(withstood, data.b), k=k, n=n, exact=share)
-    return Start(back @ theta * unit, scale * unit, status, sentence, share)
+    return Start(back @ theta * unit, scale * unit, n, status, sentence, share)
 
 
 @dataclass(frozen=True)
@@ -190,7 +195,7 @@ class BadLeverage:
         if not near.any():
             return cls(start.theta, np.inf, np.zeros((rows.n_features, 0)), 1.0)
         (gram,) = replace(rows, a=near / near.sum()).total(gram_of)
-        rule = cls(start.theta, limit, whitening(gram), count(near[near > 0]))
+        rule = cls(start.theta, limit, whitening(gram), start.n * float(near.sum() / rows.n))
         bad = rows.column(rule)
         if not bad.any():
             return rule

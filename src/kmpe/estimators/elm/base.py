@@ -180,7 +180,9 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self.outlier_scores_ = scores[back]
         self.outliers_ = self.outlier_scores_ > outlier_limit(R.shape[1])
         self._interval_residuals = leave_one_out(R, min(df / float(a.sum()), 0.9))[back]
-        self._sample_weight = a[back]
+        # Equal rows share the weight of the one that was fitted.
+        shared = 1 if isinstance(back, slice) else np.bincount(back)[back]
+        self._sample_weight = a[back] / shared
 
     def _partial_fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Go on with the targets T of one more batch."""
