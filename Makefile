@@ -4,10 +4,18 @@ BIN := .venv/bin
 # The tests run one process per core; one BLAS thread each keeps them from fighting.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: test check format bench abuse study reproduce docs test-site clean
+.PHONY: test test-integrations check format bench abuse study reproduce docs test-site clean
 
 test: .venv/ready  ## the tests
 	$(BIN)/pytest -n auto
+
+test-integrations: .venv/integrations  ## tests with PyTorch, XGBoost and LightGBM, CPU builds
+	$(BIN)/pytest tests/integrations src/kmpe/torch.py
+
+# XGBoost without its GPU code, LightGBM, and the PyTorch of constraints.txt.
+.venv/integrations: .venv/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt torch xgboost-cpu lightgbm
+	touch $@
 
 check: .venv/ready  ## all that must be green before a change lands
 	$(BIN)/ruff format --check .

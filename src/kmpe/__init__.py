@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kmpe.estimators.linear import RobustLinearRegression
     from kmpe.estimators.pca import RobustPCA
     from kmpe.estimators.pca_l1 import PCAL1
+    from kmpe.estimators.robust import RobustRegressor
     from kmpe.losses import (
         KMPE,
         MPE,
@@ -45,6 +46,7 @@ __all__ = [
     "RobustImputer",
     "RobustLinearRegression",
     "RobustPCA",
+    "RobustRegressor",
     "Squared",
     "Trimmed",
     "Tukey",
@@ -61,6 +63,7 @@ _HOMES = {
     "RobustLinearRegression": "kmpe.estimators.linear",
     "RobustImputer": "kmpe.estimators.imputer",
     "RobustPCA": "kmpe.estimators.pca",
+    "RobustRegressor": "kmpe.estimators.robust",
     "choose_loss": "kmpe.choice.loss",
 }
 _MODULES = ("datasets", "io", "losses", "metrics", "plots", "rows", "table")

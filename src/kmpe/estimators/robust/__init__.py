@@ -1,0 +1,5 @@
+"""Any learner made robust: rows weighed by how badly fits without them predict them."""
+
+from kmpe.estimators.robust.regressor import RobustRegressor
+
+__all__ = ["RobustRegressor"]

@@ -1,0 +1,182 @@
+"""Fits of somebody else's learner: how it takes weights, and predictions of rows left out."""
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
+
+from kmpe.arrays import Array, Index
+from kmpe.estimators.inputs import is_whole
+from kmpe.rows.checks import repeats
+
+__all__ = ["Learner", "content_folds", "given_folds", "weight_key"]
+
+# Where meta-estimators keep the learner that they hand weights to.
+_INNER = ("estimator", "regressor", "classifier")
+
+
+def weight_key(estimator: Any) -> str | None:
+    """Return the name by which ``fit`` takes weights of rows, None if it takes none.
+
+    A pipeline takes those of its last step as ``step__sample_weight``. Where scikit-learn's
+    metadata routing is enabled, the requests of the steps decide.
+    """
+    if isinstance(estimator, Pipeline):
+        if get_config()["enable_metadata_routing"]:
+            routed = get_routing_for_object(estimator).consumes("fit", ["sample_weight"])
+            return "sample_weight" if routed else None
+        name, last = estimator.steps[-1]
+        key = None if isinstance(last, str) or last is None else weight_key(last)
+        return None if key is None else f"{name}__{key}"
+    parameters = inspect.signature(estimator.fit).parameters
+    if "sample_weight" in parameters:
+        return "sample_weight"
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        inner = next(
+            (getattr(estimator, name) for name in _INNER if hasattr(estimator, name)), None
+        )
+        return None if inner is None else weight_key(inner)
+    return None
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner, the rows it learns from, and the folds in which they are left out.
+
+    Rows of weight 0 are taken away before a fit: a deep tree gives a leaf of its own to any row
+    that is there, however little it counts. A learner that takes no weights gets the rows of half
+    the weight or more (trimming).
+    """
+
+    estimator: Any
+    X: Any
+    y: Any
+    #: How often each row counts, as the user says; None where nothing was said.
+    given: Array | None
+    folds: Index
+    n_jobs: int | None
+
+    @property
+    def key(self) -> str | None:
+        """The name by which the learner takes weights."""
+        return weight_key(self.estimator)
+
+    def check(self) -> None:
+        """Refuse weights that the learner does not take, and that repeated rows cannot stand for."""
+        if self.given is None or self.key is not None:
+            return
+        counts = repeats(self.given[self.given > 0])
+        if counts is None or counts.sum() > 100 * len(self.given):
+            raise ValueError(
+                f"{type(self.estimator).__name__}.fit takes no sample_weight, and these are not in "
+                "the ratio of small whole numbers, so that rows could be repeated: give a learner "
+                "with sample_weight"
+            )
+
+    def used(self, w: Array) -> Array:
+        """Return the weights that a fit gets: w as it is, or 0 and 1 if the learner takes none."""
+        return w if self.key is not None else (w >= 0.5 * w.max()).astype(np.float64)
+
+    def fit(self, w: Array, rows: npt.NDArray[np.bool_] | None = None) -> Any:
+        """Return a copy of the learner, fitted to some of the rows with weights w."""
+        w = self.used(w) * (1.0 if self.given is None else self.given)
+        kept = np.flatnonzero(w > 0 if rows is None else rows & (w > 0))
+        weights = {} if self.key is None else {self.key: w[kept]}
+        if self.key is None and self.given is not None:
+            counts = np.zeros(len(w), dtype=np.intp)
+            counts[self.given > 0] = repeats(self.given[self.given > 0])
+            kept = np.repeat(kept, counts[kept])
+        X, y = _safe_indexing(self.X, kept), _safe_indexing(self.y, kept)
+        return clone(self.estimator).fit(X, y, **weights)
+
+    def left_out(self, w: Array, method: str = "predict") -> list[tuple[Index, Any, Any]]:
+        """Return rows of each fold, the fit to the others with weights w, and what it predicts."""
+        tests = [np.flatnonzero(self.folds == k) for k in range(self.folds.max() + 1)]
+        return list(
+            Parallel(n_jobs=self.n_jobs)(
+                delayed(_tested)(self, w, test, method) for test in tests if len(test)
+            )
+        )
+
+    def predicted(self, w: Array, shape: tuple[int, ...]) -> Array:
+        """Return the prediction of each row by the fit without its fold."""
+        P = np.empty(shape)
+        for test, _, values in self.left_out(w):
+            P[test] = np.reshape(values, P[test].shape)
+        return P
+
+
+def _tested(learner: Learner, w: Array, test: Index, method: str) -> tuple[Index, Any, Any]:
+    rest = np.ones(len(w), dtype=np.bool_)
+    rest[test] = False
+    model = learner.fit(w, rest)
+    return test, model, getattr(model, method)(_safe_indexing(learner.X, test))
+
+
+def content_folds(X: Any, keys: Array, a: Array, n_folds: int, random_state: Any) -> Index:
+    """Return the fold of each row, drawn within strata of the targets, whatever the rows' order.
+
+    Equal rows share a fold, as if they were one row that counts twice, and rows that do not count
+    have no say. Rows are told apart by their targets and, where these are arrays of numbers, their
+    inputs; else by their position.
+
+    Parameters
+    ----------
+    X : array, data frame or sparse matrix of shape (n, d)
+        Inputs.
+    keys : array of shape (n, q)
+        Targets, as numbers.
+    a : array of shape (n,)
+        How often each row counts.
+    n_folds : int
+        The number of folds.
+    random_state : int, RandomState or None
+        As in scikit-learn.
+    """
+    counts = np.flatnonzero(a > 0)
+    inputs: Any = X.toarray() if issparse(X) else X  # type: ignore[attr-defined]
+    numeric = isinstance(inputs, np.ndarray) and inputs.dtype.kind in "fiub"
+    rest = inputs if numeric and inputs.ndim == 2 else np.arange(len(a))[:, None]
+    table = np.column_stack([keys, rest])[counts]
+    distinct, code = np.unique(table, axis=0, return_inverse=True)
+    m = len(distinct)
+    if m < 2:
+        raise ValueError(
+            f"n_samples = {len(counts)}: rows are judged by fits without them, which takes at "
+            "least two that differ"
+        )
+    n_folds = min(n_folds, m)
+    rng = check_random_state(random_state)
+    dealt = np.concatenate([rng.permutation(n_folds) for _ in range(-(-m // n_folds))])
+    # Of the last, short stratum only some folds get a row: each that is a fold at all has others.
+    folds = np.zeros(len(a), dtype=np.intp)
+    folds[counts] = dealt[code.ravel()]
+    return folds
+
+
+def given_folds(cv: Any, X: Any, y: Any, keys: Array, a: Array, random_state: Any) -> Index:
+    """Return the fold of each row by a number of folds, or by a splitter that tests each once."""
+    if is_whole(cv):
+        if cv < 2:
+            raise ValueError(f"cv={cv!r} must be at least 2, or a splitter of scikit-learn's")
+        return content_folds(X, keys, a, int(cv), random_state)
+    folds = np.full(len(a), -1, dtype=np.intp)
+    tested = np.zeros(len(a), dtype=np.intp)
+    for k, (_, test) in enumerate(check_cv(cv).split(X, y)):
+        folds[test] = k
+        tested[test] += 1
+    if not np.all(tested == 1):
+        raise ValueError(
+            "cv must test every row once: give a number of folds, or a splitter such as KFold"
+        )
+    return folds

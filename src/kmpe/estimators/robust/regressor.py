@@ -1,0 +1,230 @@
+"""Any regressor on targets of which some are spoilt."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
+
+from kmpe.arrays import Array, Mask
+from kmpe.choice.noise import infer
+from kmpe.estimators.inputs import (
+    all_or_nothing,
+    check_loss,
+    check_whole_number,
+    set_parameters,
+)
+from kmpe.estimators.robust.learner import Learner, given_folds
+from kmpe.estimators.robust.rounds import Round, believed, bounded, descent, weighed
+from kmpe.inference.intervals import around, radius
+from kmpe.inference.outliers import scaled_residuals
+from kmpe.losses import Loss
+from kmpe.rows.checks import check_weight_range, weight_unit
+
+__all__ = ["RobustRegressor"]
+
+
+class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Any regressor, made robust to spoilt targets.
+
+    Rows are weighed by the errors of fits without them, over rounds in which σ comes down from the
+    spread of the targets to the noise; the last fit has the weights of the round that predicts
+    best. Rounds are compared by the mean log density of their errors, which a few gross ones do
+    not decide. Where no round predicts better than the plain fit, beyond chance, all rows keep
+    their weight: a regressor on clean targets pays nothing but the time.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Any regressor of scikit-learn's kind, or a pipeline. Weights are handed to it as
+        ``sample_weight``, to the last step of a pipeline as ``step__sample_weight``, or as metadata
+        routing has it where that is enabled. One that takes no weights is fitted to the rows that
+        have half the weight or more (trimming).
+    loss : "adaptive" or Loss, default="adaptive"
+        "adaptive" takes Tukey's biweight with the σ of the round that predicts best, or least
+        squares. A loss of this package weighs the errors of that round for the last fit; rows that
+        happen to be predicted well count no more than others, and those below a tenth of the
+        weight are left out.
+    cv : int or splitter, default=5
+        The number of folds, or a splitter of scikit-learn's that tests each row once. Folds are
+        drawn within strata of the targets, and do not depend on the order of the rows.
+    max_rounds : int, default=4
+        The most rounds after the plain one. Each is a fit for each fold.
+    n_jobs : int, optional
+        Fits at the same time, as in scikit-learn.
+    random_state : int, RandomState or None, default=0
+        Draws the folds. The regressor has its own.
+    verbose : int, default=0
+        1 prints a line for each round.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        The fit to the weighted rows, which predicts.
+    weights_ : array of shape (n,)
+        What each row counts in it, from 0 to 1, beside ``sample_weight``.
+    outliers_ : array of bool of shape (n,)
+        The rows that it leaves out.
+    outlier_scores_ : array of shape (n,)
+        Errors of fits without the row, over their MAD.
+    residuals_ : array of shape (n,) or (n, q)
+        These errors.
+    scale_ : float
+        Their MAD.
+    loss_ : Loss
+        The loss that made the weights.
+    noise_ : str
+        What the errors look like, in words; empty for several targets.
+    history_ : list of dict
+        For each round its loss, the mean surprise of its errors (-log density), the share of the
+        rows that it leaves out, and whether it was believed.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from kmpe import RobustRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(300, 1))
+    >>> y = 10 * X[:, 0] + rng.normal(size=300)
+    >>> y[:60] += 100
+    >>> model = RobustRegressor(DecisionTreeRegressor(max_depth=3)).fit(X, y)
+    >>> int(model.outliers_[:60].sum()), model.predict([[0.5]]).round()
+    (60, array([6.]))
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        loss: Loss | str = "adaptive",
+        *,
+        cv: Any = 5,
+        max_rounds: int = 4,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.loss = loss
+        self.cv = cv
+        self.max_rounds = max_rounds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit the regressor, round by round.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs, as the regressor takes them.
+        y : array of shape (n,) or (n, q)
+            Targets.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; the regressor gets it times the weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        check_loss(self.loss)
+        check_whole_number("max_rounds", self.max_rounds)
+        with all_or_nothing(self):
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
+        X, y = indexable(X, y)
+        validate_data(self, X, y, skip_check_array=True)
+        T = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        a = _check_sample_weight(sample_weight, T, dtype=np.float64, ensure_non_negative=True)
+        a = check_weight_range(a)
+        given, a = (None if sample_weight is None else a), a / weight_unit(a)
+        T2 = T.reshape(len(T), -1)
+        folds = given_folds(self.cv, X, y, T2, a, self.random_state)
+        learner = Learner(self.estimator, X, y, given, folds, self.n_jobs)
+        learner.check()
+
+        def errors(w: Array) -> Array:
+            return np.asarray(T2 - learner.predicted(w, T2.shape))
+
+        rounds = []
+        for this in descent(T2, a, errors, self.max_rounds):
+            rounds.append(this)
+            if self.verbose:
+                print(f"{type(self).__name__}, round {len(rounds)}: {this.describe(a)}")
+        best = believed(rounds, a)
+        self.loss_, w = self._weigh(best, a)
+        self.estimator_ = learner.fit(w)
+        self.weights_ = learner.used(w)
+        self.outliers_: Mask = self.weights_ == 0
+        self.residuals_ = best.errors.reshape(T.shape)
+        self.outlier_scores_, self.scale_ = scaled_residuals(best.errors, a, 0)
+        self.noise_ = str(infer(best.errors[:, 0], a)) if T2.shape[1] == 1 else ""
+        self.history_ = [{**this.record(a), "believed": this is best} for this in rounds]
+        self._sample_weight = a
+
+    def _weigh(self, best: Round, a: Array) -> tuple[Loss, Array]:
+        """Return the loss and the weights of the last fit."""
+        if isinstance(self.loss, str):
+            return best.loss, weighed(best, a)
+        s = np.einsum("ij,ij->i", best.errors, best.errors)
+        loss = self.loss.resolve(s, a, best.errors.shape[1])
+        return loss, bounded(loss, best.errors, a)
+
+    def predict(self, X: Any, return_interval: float | None = None) -> Any:
+        """Return the predicted targets.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs.
+        return_interval : float, optional
+            Coverage, such as 0.9, of the intervals to return as well: quantiles of the errors of
+            rows left out, over those that are no gross outliers, as in cross-conformal prediction.
+
+        Returns
+        -------
+        array of shape (n,) or (n, q)
+            Predictions; with ``return_interval`` a tuple of predictions, lower and upper ends.
+        """
+        check_is_fitted(self)
+        predicted = np.asarray(self.estimator_.predict(X))
+        if return_interval is None:
+            return predicted
+        R = self.residuals_.reshape(len(self.residuals_), -1)
+        half = radius(R, self._sample_weight, self._gross(), return_interval)
+        return around(predicted, half)
+
+    def _gross(self) -> Array:
+        """Return scores by which intervals leave rows out: those without weight, and no others."""
+        return np.where(self.outliers_, np.inf, 0.0)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, those of the loss as ``loss__p``."""
+        return set_parameters(self, **params)  # type: ignore[no-any-return]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who gets which metadata: the regressor gets the weights of ``fit``."""
+        router = MetadataRouter(owner=self)
+        return router.add_self_request(self).add(
+            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.target_tags.multi_output = inner.target_tags.multi_output
+        tags.non_deterministic = inner.non_deterministic
+        return tags
