@@ -10,13 +10,14 @@ booster starts an objective of one's own at the median, so the objective does: i
 all rows ask for the same step, which shows the learning rate, in the second for the rest of it.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kmpe.arrays import Array
 from kmpe.choice.evidence import entropy_scale
-from kmpe.losses import KMPE, Loss
+from kmpe.losses import Loss, Tukey
 from kmpe.losses.scale import quantile
 
 __all__ = ["Objective", "lightgbm_metric", "xgboost_metric"]
@@ -31,16 +32,18 @@ class Objective:
 
     Parameters
     ----------
-    loss : Loss, default=KMPE()
-        Any loss of this package. A rule for σ is asked again in every round of boosting.
+    loss : Loss, default=Tukey()
+        Any loss of this package. A rule for σ is asked again in every round, until the fit has gone
+        90% of its way.
 
     Attributes
     ----------
     sigma_ : float
-        The σ of the last round.
+        The σ of the last round; LightGBM's wrapper sets it on a copy.
 
     Examples
     --------
+    >>> from kmpe import KMPE
     >>> objective = Objective(KMPE(sigma=1.0))
     >>> y, predicted = np.array([1.0, 1.0, 99.0]), np.array([0.0, 0.5, 1.0])
     >>> slope, curvature = objective(y, predicted)
@@ -50,10 +53,9 @@ class Objective:
 
     def __init__(self, loss: Loss | None = None) -> None:
         if loss is not None and not isinstance(loss, Loss):
-            raise ValueError(f"loss={loss!r} must be a loss such as kmpe.KMPE(p=2)")
-        self.loss = KMPE() if loss is None else loss
-        # Where a fit began, and where it is to begin: known between its first two rounds.
-        self._begun: tuple[float, float] | None = None
+            raise ValueError(f"loss={loss!r} must be a loss such as kmpe.Tukey()")
+        self.loss = Tukey() if loss is None else loss
+        self._fit = _Fit()
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Array, Array]:
         """Return slope and curvature of the objective at each row.
@@ -66,40 +68,63 @@ class Objective:
             How often each row counts.
         """
         y, F, a = _rows(first, second, sample_weight)
-        middle = quantile(y, 0.5, a)
-        r = y - F
-        begun, self._begun = self._begun, None
-        if F.min() == F.max() and F[0] != middle:
-            self._begun = (float(F[0]), middle)
-            return _common_step(middle - F[0], y - middle, a)
-        slope, curvature = self._derivatives(r, a)
-        if begun is None:
+        constant = bool(F.min() == F.max())
+        if constant and (self._fit.rounds != 1 or F[0] == self._fit.start):
+            self._fit = _Fit(float(F[0]), quantile(y, 0.5, a))
+        fit = self._fit
+        fit.rounds += 1
+        if constant and fit.rounds == 1 and fit.start != fit.middle:
+            return _common_step(fit.middle - fit.start, y - fit.middle, a)
+        missing = 0.0
+        if fit.rounds == 2 and fit.start != fit.middle:
+            moved = float(np.average(F, weights=a)) - fit.start
+            fit.rate = moved / (fit.middle - fit.start)
+            # No learning rate: somebody else made the first round.
+            missing = fit.middle - fit.start - moved if 0 < fit.rate <= 1 else 0.0
+        slope, curvature = self._derivatives(y - F - missing, a)
+        if missing == 0:
             return slope, curvature
-        start, middle = begun
-        moved = float(np.average(F, weights=a)) - start
-        share = moved / (middle - start)
-        # A share of the step that is no learning rate: somebody else's first round.
-        if not 0 < share <= 1:
-            return slope, curvature
-        slope, curvature = self._derivatives(r - (middle - start - moved), a)
         # In one tree: what is missing to the median, over the learning rate, and a step from there.
-        return _firm(slope - curvature * (middle - start - moved) / share, curvature)
+        return _firm(slope - curvature * missing / fit.rate, curvature)
 
     def _derivatives(self, r: Array, a: Array) -> tuple[Array, Array]:
         s = r * r
-        loss = self.loss.resolve(s, a)
+        if self._fit.loss is None or self._fit.learns:
+            self._fit.loss = self.loss.resolve(s, a)
+        loss = self._fit.loss
         self.sigma_ = loss.scale
-        w = loss.weight(s)
-        return -a * loss.psi(r), a * loss.metric(s, w)
+        return -a * loss.psi(r), a * loss.metric(s, loss.weight(s))
+
+
+@dataclass
+class _Fit:
+    """What is remembered between the rounds of one fit."""
+
+    start: float = 0.0
+    middle: float = 0.0
+    rounds: int = 0
+    #: The learning rate, as the first round shows it.
+    rate: float = 0.1
+    loss: Loss | None = None
+
+    @property
+    def learns(self) -> bool:
+        """Whether residuals still tell the noise, less than 90% of the way behind the fit.
+
+        What they lose later is noise that the trees learn by heart.
+        """
+        rate = min(max(self.rate, 0.0), 1.0)
+        return (1 - rate) ** self.rounds > 0.1
 
 
 def _common_step(step: float, r: Array, a: Array) -> tuple[Array, Array]:
     """Return slopes that ask for one step of all rows.
 
-    They differ by a hundredth along the signs of the residuals: LightGBM ends at a tree without a
-    split.
+    They differ by a hundredth along the signs of the residuals, and not on average: LightGBM ends
+    at a tree without a split.
     """
-    return _firm(-a * step * (1 + 0.01 * np.sign(r)), a)
+    sign = np.sign(r)
+    return _firm(-a * step * (1 + 0.01 * (sign - np.average(sign, weights=a))), a)
 
 
 def _firm(slope: Array, curvature: Array) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from kmpe.arrays import Array, Index
 from kmpe.estimators.inputs import is_whole
-from kmpe.rows.checks import repeats
+from kmpe.rows.checks import counted_weights, repeats
 
 __all__ = ["Learner", "content_folds", "given_folds", "weight_key"]
 
@@ -72,7 +72,7 @@ class Learner:
         return weight_key(self.estimator)
 
     def check(self) -> None:
-        """Refuse weights that the learner does not take, and that repeated rows cannot stand for."""
+        """Refuse weights that neither the learner takes nor repeated rows can stand for."""
         if self.given is None or self.key is not None:
             return
         counts = repeats(self.given[self.given > 0])
@@ -93,9 +93,7 @@ class Learner:
         kept = np.flatnonzero(w > 0 if rows is None else rows & (w > 0))
         weights = {} if self.key is None else {self.key: w[kept]}
         if self.key is None and self.given is not None:
-            counts = np.zeros(len(w), dtype=np.intp)
-            counts[self.given > 0] = repeats(self.given[self.given > 0])
-            kept = np.repeat(kept, counts[kept])
+            kept = np.repeat(kept, counted_weights(self.given)[0][kept].astype(np.intp))
         X, y = _safe_indexing(self.X, kept), _safe_indexing(self.y, kept)
         return clone(self.estimator).fit(X, y, **weights)
 

@@ -27,7 +27,7 @@ from kmpe.estimators.robust.rounds import Round, believed, bounded, descent, wei
 from kmpe.inference.intervals import around, radius
 from kmpe.inference.outliers import scaled_residuals
 from kmpe.losses import Loss
-from kmpe.rows.checks import check_weight_range, weight_unit
+from kmpe.rows.checks import check_weight_range, counted_weights
 
 __all__ = ["RobustRegressor"]
 
@@ -149,7 +149,7 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         T = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         a = _check_sample_weight(sample_weight, T, dtype=np.float64, ensure_non_negative=True)
         a = check_weight_range(a)
-        given, a = (None if sample_weight is None else a), a / weight_unit(a)
+        given, (a, _) = (None if sample_weight is None else a), counted_weights(a)
         T2 = T.reshape(len(T), -1)
         folds = given_folds(self.cv, X, y, T2, a, self.random_state)
         learner = Learner(self.estimator, X, y, given, folds, self.n_jobs)
