@@ -561,3 +561,17 @@ def test_noise_that_depends_on_the_inputs_is_said():
     with pytest.warns(RobustnessWarning, match="the noise depends on the inputs"):
         model = RobustLinearRegression().fit(X, y)
     assert type(model.loss_).__name__ == "Tukey"
+
+
+@pytest.mark.filterwarnings("ignore::kmpe.estimators.inputs.RobustnessWarning")
+@pytest.mark.parametrize("shift", [14.4, -1e3, 1e6])
+@pytest.mark.parametrize("loss", ["adaptive", Correntropy("silverman"), KMPE(1.5)], ids=str)
+def test_a_constant_in_the_targets_moves_the_intercept_alone(loss, shift):
+    """Steps were compared with a size of θ that the constant was part of."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(250, 1))
+    y = np.rint(0.3 * rng.standard_t(2, size=250))  # most of them 0
+    one = RobustLinearRegression(loss).fit(X, y)
+    other = RobustLinearRegression(loss).fit(X, y + shift)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-15 * abs(shift) + 1e-12)
+    assert other.intercept_ - shift == pytest.approx(one.intercept_, abs=1e-14 * abs(shift))

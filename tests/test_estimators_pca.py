@@ -124,6 +124,14 @@ def test_single_precision_stays_single():
     assert model.components_.dtype == model.transform(X).dtype == np.float32
 
 
+@pytest.mark.parametrize("unit", [1e28, 1e-28])
+def test_variances_that_single_precision_does_not_hold_are_kept_in_double(unit):
+    X = rows(80, 10, 3)[0]
+    model = RobustPCA(3).fit((unit * X).astype(np.float32))
+    expected = RobustPCA(3).fit(X).explained_variance_
+    np.testing.assert_allclose(model.explained_variance_ / unit**2, expected, rtol=1e-4)
+
+
 # -- outliers --------------------------------------------------------------------------------
 
 

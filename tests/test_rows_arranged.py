@@ -40,6 +40,16 @@ def test_the_order_of_the_rows_is_forgotten(ties):
     assert_same(arranged(X, T, a), arranged(X[order], T[order], a[order]))
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("factor", [-4.0, 0.5])
+def test_targets_in_another_unit_have_the_same_order(ties, factor):
+    X, T, a = table(40)
+    T = np.rint(T) if ties else T
+    one, other = arranged(X, T, a), arranged(X, factor * T, a)
+    np.testing.assert_array_equal(one.X, other.X)
+    np.testing.assert_array_equal(factor * one.T, other.T)
+
+
 def test_rows_are_told_apart_where_their_mixture_is_not():
     X = np.array([[1e20, 1.0], [1e20, 2.0], [1e20, 1.0], [1e20, 2.0], [1e20, 1.0]])
     T, a = np.zeros((5, 1)), np.array([0.1, 1.0, 0.3, 1.0, 0.7])

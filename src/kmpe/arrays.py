@@ -1,9 +1,11 @@
 """The types of arrays that signatures name, and what is rounding in double precision."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ROUNDING", "SINGULAR", "Array", "Index", "Mask"]
+__all__ = ["ROUNDING", "SINGULAR", "Array", "Index", "Mask", "held"]
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -14,3 +16,14 @@ Index = npt.NDArray[np.intp]
 ROUNDING = 1e-12
 #: Eigenvalues of a Gram matrix below this share of the largest hold nothing but rounding.
 SINGULAR = 1e-13
+
+
+def held(values: Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return values in a precision, or in double precision if it does not hold them.
+
+    Single precision holds neither 1e40 nor 1e-40.
+    """
+    limits, largest = np.finfo(dtype), float(np.abs(values).max(initial=0.0))
+    low, high = float(limits.tiny / limits.eps), float(limits.max * limits.eps)
+    fits = largest == 0 or low <= largest <= high
+    return np.asarray(values.astype(dtype, copy=False) if fits else values)

@@ -1,6 +1,7 @@
 """Robust linear regression that finds its loss, names its outliers and knows its errors."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from kmpe.estimators.inputs import (
 from kmpe.inference.intervals import around, mean_radius, radius
 from kmpe.inference.regression import Report, cautions, report
 from kmpe.losses import Loss
+from kmpe.losses.scale import quantile
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.arranged import arranged
 from kmpe.rows.checks import check_range, counted_weights
@@ -172,6 +174,9 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             check_range(X.data if is_sparse(X) else X, "X", "rescale X")
         counts, unit = counted_weights(check_weights(sample_weight, X), T)
         X, T, a, X0, T0, back = arranged(X, T, counts)
+        # Steps are compared with the size of θ, of which a constant in y must be no part.
+        centre = _centre(T, a) if self.fit_intercept else np.zeros(T.shape[1])
+        T, T0 = T - centre, T0 - centre
         choose = (
             GivenLoss(self.loss) if isinstance(self.loss, Loss) else AdaptiveLoss(self.max_iter)
         )
@@ -189,6 +194,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             problem = chosen.problem.beside(standard(X0), T0)
             parts = problem, chosen.sample, fit, standard, unit
             found = report(*parts, chosen.scale, looked.plain).of_rows(back)
+            found = replace(found, intercept=found.intercept + centre)
         self._set_attributes(fit, found, single=single)
         # Of equal rows each has its own weight, or none if they are bad leverage points.
         self._sample_weight = counts * (problem.sample_weight[back] > 0)
@@ -274,3 +280,9 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         check_number("alpha", self.alpha, zero=True)
         check_number("tol", self.tol)
         check_whole_number("max_iter", self.max_iter)
+
+
+def _centre(T: Array, a: Array) -> Array:
+    """Return the median of each target; of two middle values their mean: -y has minus that of y."""
+    low, high = ([quantile(sign * t, 0.5, a) for t in T.T] for sign in (1.0, -1.0))
+    return np.asarray((np.array(low) - np.array(high)) / 2)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, held
 from kmpe.estimators.inputs import RobustnessWarning, check_weights, is_whole
 from kmpe.problems.pca import Points
 from kmpe.rows.checks import LARGEST, check_range, counted_weights
@@ -157,10 +157,10 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         signs = np.sign(W[np.abs(W).argmax(axis=0), np.arange(m)])
         self.components_ = np.ascontiguousarray((W * signs).T, dtype=X.dtype)
         self.mean_ = mean.astype(X.dtype)
-        self.explained_variance_ = variances.astype(X.dtype)
+        self.explained_variance_ = held(variances, X.dtype)
         ratio = variances / total if total > 0 else np.zeros_like(variances)
         self.explained_variance_ratio_ = ratio.astype(X.dtype)
-        self.singular_values_ = np.sqrt(variances * max(rows.n - 1, 0.0)).astype(X.dtype)
+        self.singular_values_ = held(np.sqrt(variances * max(rows.n - 1, 0.0)), X.dtype)
         rest = max(total - float(variances.sum()), 0.0)
         self.noise_variance_ = rest / (most - m) if m < most else 0.0
         self.n_components_ = m

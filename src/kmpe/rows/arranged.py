@@ -50,14 +50,30 @@ def arranged(X: Any, T: Array, a: Array) -> Arranged:
     X = np.ascontiguousarray(X.toarray() if is_sparse(X) else X[:])
     order = np.argsort(T[:, -1], kind="stable")
     new = np.append(True, np.diff(T[order, -1]) > 0)
+    counted = order[a[order] > 0]
+    falls = _falls(T[counted, -1], a[counted])
     if not (new.all() and a.all()):
-        order, new = _told_apart(X, T, a)
+        order, new = _told_apart(X, -T if falls else T, a)
+    elif falls:
+        order = order[::-1]
     back = np.empty(n, dtype=np.intp)
     back[order] = np.cumsum(new) - 1
     first = np.flatnonzero(new)
     a, kept = np.add.reduceat(a[order], first), order[first]
     counted, idle = kept[a > 0], kept[a == 0]
     return Arranged(X[counted], T[counted], a[a > 0], X[idle], T[idle], back)
+
+
+def _falls(t: Array, a: Array) -> bool:
+    """Whether targets, given as they rise, are put into falling order.
+
+    So that the half of their range which has fewer of them comes last: -y has then the same order
+    as y, and subsets that are drawn by the numbers of the rows have the same rows.
+    """
+    first = np.flatnonzero(np.append(True, np.diff(t) > 0))
+    counts = np.add.reduceat(a, first)
+    above = t[first] - t[0]
+    return bool(np.sum(counts * above) > 0.5 * np.sum(counts) * above[-1])
 
 
 def _told_apart(X: Array, T: Array, a: Array) -> tuple[Index, Mask]:

@@ -70,7 +70,8 @@ def counted_weights(a: Array, T: Array | None = None) -> tuple[Array, float]:
     """
     positive = a[a > 0]
     counts = repeats(positive)
-    unit = float(positive.mean() if counts is None else positive[0] / counts[0])
+    # Both do not depend on the order of the rows.
+    unit = float(np.sort(positive).mean() if counts is None else positive.min() / counts.min())
     if T is not None and unit > 1:
         with np.errstate(over="ignore"):
             check_range(

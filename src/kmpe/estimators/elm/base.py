@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from kmpe.arrays import Array, Index
+from kmpe.arrays import Array, Index, held
 from kmpe.choice.penalty import WIDTHS, Tuned, Tuning, choose_width
 from kmpe.choice.scale import GivenLoss
 from kmpe.estimators.inputs import (
@@ -197,10 +197,12 @@ class ELM(BaseEstimator):  # type: ignore[misc]
             loss, alpha = self._given_loss() or Correntropy(), self._given_alpha()
             alpha = 1e-3 if alpha is None else alpha
             stream = Stream(loss, alpha, float(self.forgetting))
+        X, T, a, _, T0, back = arranged(X, T, a)
         with team():
             batch = Rows(X, T, a, layer).stored()
             stream, w = stream.after(batch, self._fit_opening)
-        self.hidden_layer_, self._stream, self.weights_ = layer, stream, w
+        self.hidden_layer_, self._stream = layer, stream
+        self.weights_ = np.append(w, np.zeros(len(T0)))[back]
         self._keep_coef(stream.theta, X.dtype)
         self.loss_ = stream.resolved()
 
@@ -221,12 +223,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         return HiddenLayer.draw(X.shape[1], n_hidden, self.activation, rng, X.dtype)
 
     def _keep_coef(self, theta: Array, dtype: npt.DTypeLike) -> None:
-        # Single precision keeps neither 1e40 nor 1e-40.
-        limits, largest = np.finfo(dtype), float(np.abs(theta).max())
-        low, high = float(limits.tiny / limits.eps), float(limits.max * limits.eps)
-        if largest > 0 and not low <= largest <= high:
-            dtype = np.float64
-        self.coef_ = np.ascontiguousarray(theta.T.astype(dtype, copy=False))
+        self.coef_ = np.ascontiguousarray(held(theta.T, dtype))
 
     def _memory_limit(self, X: Any) -> float:
         """Return how many bytes H may take: a quarter of the memory that is free by default."""
