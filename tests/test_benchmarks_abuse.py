@@ -10,7 +10,13 @@ from benchmarks.abuse.__main__ import slow, table
 from benchmarks.abuse.cases import draw
 from benchmarks.abuse.containers import CONTAINERS, wrapped
 from benchmarks.abuse.fitting import BrokenError, Fits, RefusedError
-from benchmarks.abuse.promises import cost_never_rises, finite, row_order, unchanged_by_a_failure
+from benchmarks.abuse.promises import (
+    _moved_by_rounding,
+    cost_never_rises,
+    finite,
+    row_order,
+    unchanged_by_a_failure,
+)
 from benchmarks.abuse.runs import Outcome, run, run_case
 
 from kmpe import RobustLinearRegression
@@ -93,6 +99,23 @@ def test_faults_are_noticed():
     assert "unchanged by a failure" in broken("fails half way", unchanged_by_a_failure)
 
 
+def test_what_rounding_decides_is_told_from_what_it_does_not():
+    case, fits = plain_case(), Fits()
+    model = fits.fit(case)
+    P = model.predict(case.X)
+    assert not _moved_by_rounding(case, fits, P, 1e-6)
+    assert _moved_by_rounding(case, fits, P + 1.0, 1.0)  # as if the fit were another one
+
+
+def test_a_stream_is_a_list_of_batches():
+    case = next(case for case in map(draw, range(200)) if case.estimator == "stream")
+    (X, y), _ = case.arguments()
+    assert len(X) == len(y) == len(np.unique(case.batch))
+    outcome = Outcome()
+    run_case(case, outcome)
+    assert not outcome.broken
+
+
 def test_words_are_no_fault():
     case = replace(plain_case(), y=np.full(60, 1e200))
     with pytest.raises(RefusedError, match="too large to square"):
@@ -115,6 +138,12 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, capsys):
     assert [outcome.fits for outcome in again] == [json.loads(t)["fits"] for t in kept.values()][
         : len(again)
     ]
+    stored = tmp_path / "part-000000.json"
+    for text in ("", "{", '{"fits": 3}', stored.read_text().replace('"code": "', '"code": "0')):
+        stored.write_text(text)  # damaged, or of other code
+        assert next(iter(run(1, tmp_path, 1, size=3))).fits == first[0].fits
     whole = Outcome(fits=9, broken=[(3, "row order: predictions differ by 1, of 2")])
     assert table(whole) == 1
     assert "row order" in capsys.readouterr().out
+    whole = Outcome(fits=9, compared=99, edges=[(3, "targets in any unit: they differ")])
+    assert table(whole) == 1  # more than one in a hundred

@@ -27,9 +27,21 @@ from kmpe import (
     Tukey,
 )
 
+# And "stream", a fifth of "elm".
 ESTIMATORS = ("linear", "elm", "classifier", "pca", "pca_l1", "conformal")
 ROWS = (1, 2, 3, 5, 8, 13, 25, 40, 70, 120, 250)
 COLUMNS = (1, 2, 3, 4, 6, 9, 15, 40, 100, 300)
+
+
+class Streamed(ELMRegressor):
+    """A machine that is given batches."""
+
+    def fit(self, X, y, sample_weight=None):
+        """Go on with a list of batches."""
+        for k, batch in enumerate(X):
+            a = None if sample_weight is None else sample_weight[k]
+            self.partial_fit(batch, y[k], sample_weight=a)
+        return self
 
 
 @dataclass(frozen=True)
@@ -47,6 +59,8 @@ class Case:
     weights: str
     container: str
     scales: tuple[float, float]
+    #: Of a stream, the number of the batch that each row comes with.
+    batch: np.ndarray | None = None
 
     @property
     def default(self) -> bool:
@@ -68,6 +82,7 @@ class Case:
         kind = {
             "linear": RobustLinearRegression,
             "elm": ELMRegressor,
+            "stream": Streamed,
             "classifier": ELMClassifier,
             "pca": RobustPCA,
             "pca_l1": PCAL1,
@@ -79,9 +94,29 @@ class Case:
         """Return X in its container."""
         return wrapped(self.X, self.container)
 
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what is given to ``fit``."""
+        if self.batch is not None:
+            parts = [self.rows(self.batch == number) for number in np.unique(self.batch)]
+            weights = [part.a for part in parts]
+            given = {} if self.a is None else {"sample_weight": weights}
+            return ([part.inputs() for part in parts], [part.y for part in parts]), given
+        given = {} if self.a is None else {"sample_weight": self.a}
+        return ((self.inputs(),) if self.y is None else (self.inputs(), self.y)), given
+
+    def rows(self, chosen: np.ndarray) -> "Case":
+        """Return the case with some of its rows, maybe some of them twice."""
+        return replace(
+            self,
+            X=self.X[chosen],
+            y=None if self.y is None else self.y[chosen],
+            a=None if self.a is None else self.a[chosen],
+            batch=None if self.batch is None else self.batch[chosen],
+        )
+
     def plain(self) -> "Case":
-        """Return the case with X as an array."""
-        return replace(self, container="array")
+        """Return the case with X as an array, if its container holds the same numbers."""
+        return replace(self, container="array") if CONTAINERS[self.container].exact else self
 
     def __str__(self) -> str:
         n, d = self.X.shape
@@ -113,7 +148,11 @@ def draw(seed: int) -> Case:
     if estimator == "pca_l1":
         loss = "default"
     options = _options(rng, estimator, X.shape)
-    return Case(seed, estimator, loss, options, structure, X, y, a, weights, container, scales)
+    case = Case(seed, estimator, loss, options, structure, X, y, a, weights, container, scales)
+    other = np.random.default_rng([2, seed])
+    if estimator == "elm" and other.random() < 0.2:
+        return replace(case, estimator="stream", batch=np.sort(other.integers(0, 4, n)))
+    return case
 
 
 def _shares(count: int) -> np.ndarray:

@@ -1,13 +1,16 @@
 """Runs of many cases: one case, a part of a hundred, parts in parallel that go on when stopped."""
 
+import hashlib
 import json
 import os
 import signal
 import traceback
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from importlib.resources import files
+from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.abuse.cases import Case, draw
-from benchmarks.abuse.fitting import BrokenError, Fits, RefusedError
+from benchmarks.abuse.fitting import BrokenError, EdgeError, Fits, RefusedError
 from benchmarks.abuse.promises import ALWAYS, PAIRED
 
 PART = 100
@@ -28,12 +31,18 @@ _LONGEST = 60.0
 class Outcome:
     """What came of some cases."""
 
+    #: The code that was run.
+    code: str = ""
     fits: int = 0
     refused: int = 0
+    #: Comparisons of two fits up to rounding.
+    compared: int = 0
     benign: int = 0
     warned: list[int] = field(default_factory=list)
     #: Seed and what was broken.
     broken: list[tuple[int, str]] = field(default_factory=list)
+    #: Seed and what rounding decides.
+    edges: list[tuple[int, str]] = field(default_factory=list)
     #: Seed, kind and size of a default fit, and its seconds.
     times: list[tuple[int, str, float]] = field(default_factory=list)
 
@@ -46,6 +55,8 @@ def run_case(case: Case, outcome: Outcome) -> None:
             _promises(case, fits, outcome)
     except RefusedError:
         outcome.refused += 1
+    except EdgeError as edge:
+        outcome.edges.append((case.seed, str(edge)))
     except BrokenError as broken:
         outcome.broken.append((case.seed, str(broken)))
     except Exception as error:
@@ -53,6 +64,7 @@ def run_case(case: Case, outcome: Outcome) -> None:
         where = f"{Path(last.filename).name}:{last.lineno}"
         outcome.broken.append((case.seed, f"{type(error).__name__}: {error} ({where})"))
     outcome.fits += fits.count
+    outcome.compared += fits.compared
 
 
 def _promises(case: Case, fits: Fits, outcome: Outcome) -> None:
@@ -105,31 +117,43 @@ def run_part(number: int, size: int) -> Outcome:
 
 
 def run(fits: int, folder: Path, jobs: int, size: int = PART) -> Iterator[Outcome]:
-    """Yield parts until there are so many fits: those of an earlier run first, then new ones."""
+    """Yield parts until there are so many fits: of an earlier run of the same code, or new ones."""
     folder.mkdir(parents=True, exist_ok=True)
-    done, number = 0, 0
-    while done < fits and (file := _file(folder, number)).exists():
-        outcome = Outcome(**json.loads(file.read_text()))
-        done, number = done + outcome.fits, number + 1
-        yield outcome
-    if done >= fits:
-        return
+    code, done, numbers = fingerprint(), 0, count()
     # Each process has one thread of BLAS: they would fight over the cores.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        waiting = {}
+        waiting: dict[Future[Outcome], int] = {}
         while done < fits:
-            while len(waiting) < 2 * jobs:
-                if not _file(folder, number).exists():
-                    waiting[pool.submit(run_part, number, size)] = number
-                number += 1
-            ready = next(as_completed(waiting))
-            outcome = ready.result()
-            _write(_file(folder, waiting.pop(ready)), outcome)
+            number = next(numbers)
+            outcome = _stored(_file(folder, number), code)
+            if outcome is None:
+                waiting[pool.submit(run_part, number, size)] = number
+                if len(waiting) < 2 * jobs:
+                    continue
+                ready = next(as_completed(waiting))
+                outcome = replace(ready.result(), code=code)
+                _write(_file(folder, waiting.pop(ready)), outcome)
             done += outcome.fits
             yield outcome
         for future in waiting:
             future.cancel()
+
+
+def fingerprint() -> str:
+    """Return a checksum of the package and of these cases: other code starts anew."""
+    package = Path(str(files("kmpe")))
+    sources = [*sorted(package.rglob("*.py")), *sorted(Path(__file__).parent.glob("*.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()
+
+
+def _stored(file: Path, code: str) -> Outcome | None:
+    """Return what an earlier run of the same code has left, if it is whole."""
+    try:
+        outcome = Outcome(**json.loads(file.read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return outcome if outcome.code == code else None
 
 
 def _file(folder: Path, number: int) -> Path:
