@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from kmpe.choice.loss import choose_loss
     from kmpe.estimators.conformal import ConformalRegressor
     from kmpe.estimators.elm import ELMClassifier, ELMRegressor
+    from kmpe.estimators.formula import Formula
     from kmpe.estimators.imputer import RobustImputer
     from kmpe.estimators.linear import RobustLinearRegression
     from kmpe.estimators.pca import RobustPCA
@@ -39,6 +40,7 @@ __all__ = [
     "Correntropy",
     "ELMClassifier",
     "ELMRegressor",
+    "Formula",
     "Huber",
     "LogDensity",
     "Loss",
@@ -59,6 +61,7 @@ _HOMES = {
     "ConformalRegressor": "kmpe.estimators.conformal",
     "ELMClassifier": "kmpe.estimators.elm",
     "ELMRegressor": "kmpe.estimators.elm",
+    "Formula": "kmpe.estimators.formula",
     "PCAL1": "kmpe.estimators.pca_l1",
     "RobustLinearRegression": "kmpe.estimators.linear",
     "RobustImputer": "kmpe.estimators.imputer",
