@@ -4,7 +4,7 @@ BIN := .venv/bin
 # The tests run one process per core; one BLAS thread each keeps them from fighting.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: test test-integrations check format bench abuse study reproduce docs test-site clean
+.PHONY: test test-integrations check format bench abuse study reproduce docs test-site build test-wheel clean
 
 test: .venv/ready  ## the tests
 	$(BIN)/pytest -n auto
@@ -54,6 +54,18 @@ test-site: docs  ## links, assets, pages in Chromium, the loss explorer beside k
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	touch $@
 
+build: .venv/build  ## wheel and sdist in dist, tried on the oldest and the newest Python here
+	rm -rf dist build
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python tests/try_wheel.py dist
+
+test-wheel: build  ## the tests, against the wheel in an empty environment
+	$(BIN)/python tests/try_wheel.py dist --tests
+
+.venv/build: .venv/ready
+	$(BIN)/pip install --quiet --constraint constraints.txt build 'setuptools>=77'
+	touch $@
+
 abuse: .venv/ready  ## whatever users may bring, 200 000 fits in an hour or two; goes on when stopped
 	$(BIN)/python -m benchmarks.abuse $(ARGS)
 
@@ -61,4 +73,4 @@ study: .venv/ready  ## coefficient errors over many noises, about twenty minutes
 	$(BIN)/python benchmarks/noise_study.py --write docs
 
 clean:  ## remove what the targets made
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage out build docs/api docs/gallery
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage out build dist docs/api docs/gallery

@@ -11,7 +11,9 @@ import sys
 from itertools import product
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent / "src" / "kmpe"
+import kmpe
+
+ROOT = Path(kmpe.__file__).parent
 # The public face of a few names, and the types: everything imports them, they say nothing.
 LEFT_OUT = {"kmpe", "arrays"}
 BOX, GAP, ROW = (132, 40), 28, 92

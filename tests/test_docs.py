@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import kmpe
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\s*^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
@@ -52,6 +54,6 @@ def test_a_drawing_is_that_of_its_script(script, picture):
 
 def test_the_map_of_the_code_names_every_package():
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for path in (ROOT / "src" / "kmpe").iterdir():
+    for path in Path(kmpe.__file__).parent.iterdir():
         if path.name not in ("__init__.py", "__pycache__", "py.typed"):
             assert f"`{path.name}" in page, path.name
