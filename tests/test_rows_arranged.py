@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kmpe import KMPE, ELMClassifier, ELMRegressor, RobustLinearRegression, Trimmed
+from kmpe import (
+    KMPE,
+    PCAL1,
+    ELMClassifier,
+    ELMRegressor,
+    RobustLinearRegression,
+    RobustPCA,
+    Trimmed,
+)
 from kmpe.rows import arranged as module
 from kmpe.rows.arranged import arranged
 from kmpe.rows.checks import counted_weights
@@ -155,3 +163,18 @@ def test_repeated_rows_have_the_prediction_intervals_of_weights(model):
 def interval_width(model, X):
     _, low, high = model.predict(X, return_interval=0.9)
     return float(np.mean(high - low))
+
+
+@pytest.mark.parametrize("model", [RobustPCA(2), RobustPCA(2, loss=Trimmed()), PCAL1(2)], ids=str)
+def test_no_digit_of_a_pca_changes_with_the_order_of_the_rows(model):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (60, 4)) + 1e-9 * rng.integers(0, 3, (60, 4))
+    a = rng.uniform(0, 2, 60)
+    a[:5] = 0.0
+    order = rng.permutation(60)
+    one = model.fit(X, sample_weight=a)
+    components, mean, weights = one.components_, one.mean_, getattr(one, "weights_", a)
+    other = model.fit(X[order], sample_weight=a[order])
+    np.testing.assert_array_equal(components, other.components_)
+    np.testing.assert_array_equal(mean, other.mean_)
+    np.testing.assert_array_equal(weights[order], getattr(other, "weights_", a[order]))

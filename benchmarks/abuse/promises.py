@@ -217,9 +217,11 @@ def _same_digits(
 ) -> None:
     """Compare the digits of the predictions of two fits, of which one is a factor larger.
 
-    A PCA sums its rows as they come: it is the same but for rounding.
+    A PCA does not put equal rows together, and reads sparse matrices and files as they are: there
+    it is the same but for rounding.
     """
-    if case.y is None:
+    by_block = case.container in ("csr", "csc", "coo", "memory map")
+    if case.y is None and (promise != "row order" or by_block):
         _same(case, fits, one, other, promise)
         return
     P, Q = _output(one, case.X), _output(other, case.X) / factor

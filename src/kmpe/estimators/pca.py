@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from kmpe.arrays import Mask
+from kmpe.arrays import Index, Mask
 from kmpe.choice.trimming import PCAScale
 from kmpe.estimators.holes import fit_with_holes
 from kmpe.estimators.inputs import (
@@ -35,6 +35,7 @@ from kmpe.inference.missing import inflation
 from kmpe.inference.pca import Inferred, infer
 from kmpe.losses import Loss, Squared
 from kmpe.problems.pca import Points, Subspace, WeightedPCA, weighted_pca
+from kmpe.rows.arranged import ordered
 from kmpe.rows.threads import team
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
@@ -196,9 +197,12 @@ class RobustPCA(Measuring):
             squares = sum_of_squares(Z)
             if math.isnan(squares):
                 a = check_weights(sample_weight, Z)
-                self._set(fit_with_holes(self._fit, Z, np.isnan(Z), a))
+                self._set(fit_with_holes(self._fit, Z, np.isnan(Z), a), slice(None))
             else:
-                self._set(self._fit(check_rows(Z, sample_weight, squares)))
+                a = check_weights(sample_weight, Z)
+                order, back = ordered(Z, a)
+                given = None if sample_weight is None else a[order]
+                self._set(self._fit(check_rows(Z[order], given, squares)), back)
         return self
 
     def _fit(self, rows: Points, holes: Mask | None = None) -> "_Fitted":
@@ -224,14 +228,14 @@ class RobustPCA(Measuring):
             return most_dimensions(rows)
         return rows.most_components
 
-    def _set(self, fitted: "_Fitted") -> None:
-        """Set what users see."""
+    def _set(self, fitted: "_Fitted", back: Index | slice) -> None:
+        """Set what users see; ``back`` leads from the rows given to those that were fitted."""
         rows, walked, found = fitted
         fit, theta = walked.fit, found.theta
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
         self.n_iter_ = walked.chosen.steps + fit.n_iter + 1
-        self._set_rows(found, fit)
+        self._set_rows(found, fit, back)
         m = theta.W.shape[1] if self.n_components == "auto" else self._n_components(rows)
         if isinstance(self.n_components, numbers.Real) and not is_whole(self.n_components):
             reached = np.cumsum(theta.variances) / theta.total if theta.total > 0 else np.ones(1)
@@ -268,11 +272,13 @@ class RobustPCA(Measuring):
             gain=chosen.problem.gain,
         )
 
-    def _set_rows(self, found: Inferred, fit: Fit[Subspace]) -> None:
+    def _set_rows(self, found: Inferred, fit: Fit[Subspace], back: Index | slice) -> None:
         self._map = found.map
         self.n_robust_components_ = found.map.W.shape[1]
-        self.weights_ = found.weights
-        self.orthogonal_distances_, self.score_distances_, self.outliers_ = found.rows
+        self.weights_ = found.weights[back]
+        orthogonal, score, outliers = found.rows
+        self.orthogonal_distances_, self.score_distances_ = orthogonal[back], score[back]
+        self.outliers_ = outliers[back]
         self.cutoffs_ = found.map.limits
         self.loss_ = fit.loss
         self.history_ = np.array(fit.history)

@@ -11,9 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from kmpe.arrays import ROUNDING, Array
-from kmpe.estimators.inputs import all_or_nothing, check_whole_number
+from kmpe.estimators.inputs import all_or_nothing, check_weights, check_whole_number
 from kmpe.estimators.projection import Projection, check_components, check_rows
 from kmpe.problems.pca import Dual, Points
+from kmpe.rows.arranged import ordered
 
 __all__ = ["PCAL1"]
 
@@ -102,7 +103,9 @@ class PCAL1(Projection):
         with all_or_nothing(self):
             X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
             self._check_parameters(X.shape)
-            rows = check_rows(X, sample_weight)
+            a = check_weights(sample_weight, X)
+            order, _ = ordered(X, a)
+            rows = check_rows(X[order], None if sample_weight is None else a[order])
             m = rows.most_components if self.n_components is None else int(self.n_components)
             mean, Y, dual = _centred(rows)
             W, self.n_iter_ = self._greedy(Y, rows, m)

@@ -14,7 +14,7 @@ import numpy as np
 from kmpe.arrays import Array, Index, Mask
 from kmpe.rows.source import BLOCK_BYTES, is_sparse
 
-__all__ = ["Arranged", "arranged"]
+__all__ = ["Arranged", "arranged", "ordered"]
 
 
 class Arranged(NamedTuple):
@@ -62,6 +62,15 @@ def arranged(X: Any, T: Array, a: Array) -> Arranged:
     a, kept = np.add.reduceat(a[order], first), order[first]
     counted, idle = kept[a > 0], kept[a == 0]
     return Arranged(X[counted], T[counted], a[a > 0], X[idle], T[idle], back)
+
+
+def ordered(X: Any, a: Array) -> tuple[Index | slice, Index | slice]:
+    """Return an order of rows without targets that is their own, and the way back from it."""
+    n, d = X.shape
+    if not isinstance(X, np.ndarray) or 8 * n * d > BLOCK_BYTES:
+        return slice(None), slice(None)
+    order, _ = _told_apart(np.ascontiguousarray(X), np.zeros((n, 1)), a)
+    return order, np.argsort(order)
 
 
 def _falls(t: Array, a: Array) -> bool:

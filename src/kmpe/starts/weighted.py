@@ -20,7 +20,7 @@ def count(a: Array) -> float:
     """Return the number of rows: of repeated rows when weights are counts, else Kish's (1965)."""
     if a.min() == a.max():
         return float(len(a))
-    counts = repeats(a)
+    counts, a = repeats(a), np.sort(a)  # the digits of a sum depend on its order
     return float(a.sum() ** 2 / (a @ a) if counts is None else counts.sum())
 
 
