@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kmpe import KMPE, MPE, Correntropy, Huber, RobustLinearRegression, Squared
+from kmpe import KMPE, MPE, Cauchy, Correntropy, Huber, RobustLinearRegression, Squared, Tukey
 from kmpe.estimators.inputs import RobustnessWarning
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -575,3 +575,19 @@ def test_a_constant_in_the_targets_moves_the_intercept_alone(loss, shift):
     other = RobustLinearRegression(loss).fit(X, y + shift)
     np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-15 * abs(shift) + 1e-12)
     assert other.intercept_ - shift == pytest.approx(one.intercept_, abs=1e-14 * abs(shift))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("alpha", [0.1, 10.0, 100.0])
+@pytest.mark.parametrize("loss", [Huber(), Cauchy(), Tukey(), Correntropy()], ids=str)
+def test_a_penalty_does_to_a_robust_loss_about_what_it_does_to_least_squares(loss, alpha, noise):
+    """σ was that of residuals without the penalty, and slopes were shrunk to nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(70, 3))
+    y = X @ [1.0, 2.0, -1.0] + noise * rng.normal(size=70)
+    plain = RobustLinearRegression(Squared(), alpha=alpha).fit(X, y)
+    robust = RobustLinearRegression(loss, alpha=alpha).fit(X, y)
+    np.testing.assert_allclose(robust.coef_, plain.coef_, rtol=0.2)
+    s = (y - robust.predict(X)) ** 2
+    if noise > 0:  # σ is the rule's, of the residuals that are left
+        assert robust.loss_.scale == pytest.approx(loss.resolve(s, None, 1).scale, rel=0.03)

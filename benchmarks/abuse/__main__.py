@@ -37,13 +37,14 @@ def main() -> int:
     parser.add_argument("--fits", type=int, default=200_000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=OUT.parent / "abuse", help="results so far")
+    parser.add_argument("--first", type=int, default=0, help="the first seed, in hundreds")
     parser.add_argument("--case", type=int, help="the seed of one case to repeat")
     options = parser.parse_args()
     if options.case is not None:
         return repeat(options.case)
     begin, whole, new = time.monotonic(), Outcome(), 0
     last = begin
-    for outcome in run(options.fits, options.out, options.jobs):
+    for outcome in run(options.fits, options.out, options.jobs, first=options.first):
         add(whole, outcome)
         new += outcome.fits if time.monotonic() - begin > 1 else 0  # what was stored takes no time
         if time.monotonic() - last > 60:

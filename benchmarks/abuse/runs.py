@@ -116,10 +116,13 @@ def run_part(number: int, size: int) -> Outcome:
     return outcome
 
 
-def run(fits: int, folder: Path, jobs: int, size: int = PART) -> Iterator[Outcome]:
-    """Yield parts until there are so many fits: of an earlier run of the same code, or new ones."""
+def run(fits: int, folder: Path, jobs: int, size: int = PART, first: int = 0) -> Iterator[Outcome]:
+    """Yield parts until there are so many fits: of an earlier run of the same code, or new ones.
+
+    The first has the seed ``first``, a multiple of ``size``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    code, done, numbers = fingerprint(), 0, count()
+    code, done, numbers = fingerprint(), 0, count(first // size)
     # Each process has one thread of BLAS: they would fight over the cores.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:

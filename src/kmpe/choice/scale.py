@@ -24,6 +24,11 @@ class GivenLoss:
         problem, sample, theta = begun.problem, begun.sample, begun.theta
         if not self.loss.has_rule:
             return Chosen(problem, sample, theta, self.loss, caution=begun.caution)
+        if begun.loss is None and problem.penalised and not has_many_rows(problem):
+            # The start knows no penalty: σ of its residuals would be too small for those that a
+            # penalty leaves, and the smaller σ is the more the penalty weighs.
+            penalised = settle(problem, self.loss, theta, bracketed=True)
+            return Chosen(problem, sample, penalised.theta, penalised.loss, caution=begun.caution)
         if not has_many_rows(problem):
             loss = self.loss if begun.loss is None else begun.loss
             loss = resolve(problem, loss, theta)
