@@ -1,11 +1,11 @@
 """RobustPCA on the multivariate data sets of robustbase and rrcov, beside PcaHubert and PcaGrid.
 
-    python benchmarks/classic_pca.py --write docs/classic_pca.md
+    python benchmarks/classic_pca.py --robpy-python PYTHON --write docs/classic_pca.md
 
 Two components each. Needs R with rrcov; robpy's ROBPCA joins in where --robpy-python names an
-interpreter that imports it. Prints, and with --write puts between the marks of a page: the largest
-principal angle to PcaHubert's plane, variances, outliers, and CPU times. The files are in
-out/classic_pca.
+interpreter that imports it (pip install robpy, in an environment of its own). Prints, and with
+--write puts between the marks of a page: the largest principal angle to PcaHubert's plane,
+variances, outliers, and CPU times. The files are in out/classic_pca.
 """
 
 import argparse
@@ -109,30 +109,51 @@ def pair(values):
     return " and ".join(f"{value:.3g}" for value in values)
 
 
-def summary(results):
-    rows = [
-        (
-            *("data set", "rows", "columns", "angle", "of PcaGrid", "variances", "of PcaHubert"),
-            *("of PcaGrid", "outliers of both", "only kmpe's", "only PcaHubert's"),
-            *("ms", "ms PcaHubert", "ms PcaGrid"),
-        )
-    ]
-    known = [("data set", "known outliers", "missed", "others", "PcaHubert: missed", "others")]
-    for name, shape, own, (hubert, grid) in results:
-        rows.append(
-            (
-                *(name, *shape, f"{angle(own[0], hubert[0]):.1f}"),
-                *(f"{angle(grid[0], hubert[0]):.1f}", pair(own[1]), pair(hubert[1])),
-                *(pair(grid[1]), named(own[2] & hubert[2]), named(own[2] - hubert[2])),
-                *(named(hubert[2] - own[2]), f"{own[3]:.0f}", f"{hubert[3]:.0f}"),
-                f"{grid[3]:.0f}",
-            )
-        )
+def known_outliers(results):
+    rows = [("data set", "known outliers", "missed", "others", "PcaHubert: missed", "others")]
+    for name, _, own, (hubert, *_) in results:
         if name in KNOWN:
             true = set(KNOWN[name])
             cells = [named(r) for fit in (own, hubert) for r in (true - fit[2], fit[2] - true)]
-            known.append((name, named(true), *cells))
-    return f"{table(known)}\n\n{table(rows)}\n"
+            rows.append((name, named(true), *cells))
+    return table(rows)
+
+
+def beside_hubert(results):
+    rows = [
+        (
+            *("data set", "rows", "columns", "angle", "variances", "of PcaHubert"),
+            *("outliers of both", "only kmpe's", "only PcaHubert's", "ms", "ms PcaHubert"),
+        )
+    ]
+    for name, shape, own, (hubert, *_) in results:
+        rows.append(
+            (
+                *(name, *shape, f"{angle(own[0], hubert[0]):.1f}", pair(own[1]), pair(hubert[1])),
+                *(named(own[2] & hubert[2]), named(own[2] - hubert[2]), named(hubert[2] - own[2])),
+                *(f"{own[3]:.0f}", f"{hubert[3]:.0f}"),
+            )
+        )
+    return table(rows)
+
+
+def other_peers(results):
+    names = ["PcaGrid", "robpy"][: len(results[0][3]) - 1]
+    head = [word for name in names for word in (f"{name}: angle", "variances", "outliers", "ms")]
+    rows = [("data set", *head, "outliers of kmpe")]
+    for name, _, own, (hubert, *others) in results:
+        cells = [
+            word
+            for W, variances, outliers, ms in others
+            for word in (f"{angle(W, hubert[0]):.1f}", pair(variances), len(outliers), f"{ms:.0f}")
+        ]
+        rows.append((name, *cells, len(own[2])))
+    return table(rows)
+
+
+def summary(results):
+    tables = known_outliers(results), beside_hubert(results), other_peers(results)
+    return "\n\n".join(tables) + "\n"
 
 
 def main():
@@ -149,11 +170,12 @@ def main():
     for name, fits in peers(FOLDER).items():
         X = np.loadtxt(FOLDER / f"{name}.csv", delimiter=",", skiprows=1)
         own = ours(X)
-        results.append((name, X.shape, own, (fits["PcaHubert"], fits["PcaGrid"])))
+        others = [fits["PcaHubert"], fits["PcaGrid"]]
         if options.robpy_python:
-            W, seconds = robpca(options.robpy_python, X, 2)
-            away = angle(W.T, fits["PcaHubert"][0])
-            print(f"{name}: robpy {away:.1f} degrees from PcaHubert, {1e3 * seconds:.0f} ms")
+            W, variances, outliers, seconds = robpca(options.robpy_python, X, 2)
+            marked = set((np.flatnonzero(outliers) + 1).tolist())
+            others.append((W.T, variances, marked, 1e3 * seconds))
+        results.append((name, X.shape, own, others))
     print(summary(results))
     if options.write:
         page = options.write.read_text(encoding="utf-8")

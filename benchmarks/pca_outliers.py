@@ -31,25 +31,34 @@ CASES = [
 ]
 ROBPY = """
 import sys, time, warnings
+import matplotlib
 import numpy as np
+matplotlib.use("Agg")
 warnings.simplefilter("ignore")
 from robpy.pca import ROBPCA
 X = np.load(sys.argv[1])
-start = time.perf_counter()
-model = ROBPCA(n_components=int(sys.argv[2])).fit(X)
-seconds = time.perf_counter() - start
-W = np.asarray(model.components_)
-np.savez(sys.argv[3], components=W if W.shape[1] == X.shape[1] else W.T, seconds=seconds)
+start = time.process_time()
+model = ROBPCA(n_components=int(sys.argv[2]), random_seed=1).fit(X)
+seconds = time.process_time() - start
+score, orthogonal, far, off = model.plot_outlier_map(X, return_distances=True)
+np.savez(sys.argv[3], components=model.components_.T, variances=model.explained_variance_,
+         outliers=(score > far) | (orthogonal > off), seconds=seconds)
 """
 
 
 def robpca(python, X, m):
+    """Return directions, variances, outliers and CPU seconds of robpy's ROBPCA."""
     with tempfile.TemporaryDirectory() as folder:
         rows, result = Path(folder) / "X.npy", Path(folder) / "result.npz"
         np.save(rows, X)
         subprocess.run([python, "-c", ROBPY, str(rows), str(m), str(result)], check=True)
         with np.load(result) as found:
-            return found["components"], float(found["seconds"])
+            return (
+                found["components"],
+                found["variances"],
+                found["outliers"],
+                float(found["seconds"]),
+            )
 
 
 def models(m):
@@ -71,7 +80,8 @@ def measure(case, seed, python):
         model.fit(X)
         found[name] = model.components_, time.perf_counter() - start
     if python:
-        found["ROBPCA (robpy)"] = robpca(python, X, m)
+        W, _, _, seconds = robpca(python, X, m)
+        found["ROBPCA (robpy)"] = W, seconds
     return {
         name: (subspace_error(W, U), largest_angle(W, U), seconds)
         for name, (W, seconds) in found.items()

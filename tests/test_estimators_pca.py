@@ -213,8 +213,29 @@ def test_columns_in_mixed_units_are_scaled():
 def test_a_column_with_ties_is_scaled_with_a_warning():
     X = rows(60, 4, 2)[0]
     X[:, 1] = np.arange(60) % 4 == 0
-    with pytest.warns(RobustnessWarning, match="more than half of column 1 are equal"):
+    with pytest.warns(RobustnessWarning, match="half of column 1 or more are equal"):
         assert (RobustPCA(2, scale="mad").fit(X).scale_ > 0).all()
+
+
+@pytest.mark.parametrize("scale", ["mad", "qn"])
+def test_scales_of_columns_count_repeated_rows_and_known_values(scale):
+    X = rows(40, 4, 2)[0]
+    counts = np.arange(40) % 3
+    weighted = RobustPCA(2, scale=scale).fit(X, sample_weight=counts)
+    repeated = RobustPCA(2, scale=scale).fit(np.repeat(X, counts, axis=0))
+    np.testing.assert_allclose(weighted.scale_, repeated.scale_, rtol=1e-12)
+    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-6)
+    holes = np.vstack([X, np.full((3, 4), np.nan)])
+    np.testing.assert_allclose(
+        RobustPCA(2, scale=scale).fit(holes).scale_, RobustPCA(2, scale=scale).fit(X).scale_
+    )
+    assert RobustPCA(2, scale=scale).fit(X.astype(np.float32)).scale_.dtype == np.float32
+
+
+def test_qn_refuses_weights_that_are_no_counts():
+    X = rows(40, 4, 2)[0]
+    with pytest.raises(ValueError, match="give whole numbers"):
+        RobustPCA(2, scale="qn").fit(X, sample_weight=np.sqrt(np.arange(2.0, 42.0)))
 
 
 @pytest.mark.parametrize(("n", "d", "m"), [(100, 8, 2), (300, 40, 5), (60, 200, 4), (200, 12, 1)])
@@ -312,11 +333,11 @@ def test_a_far_mean_costs_no_digits():
 # -- scikit-learn ----------------------------------------------------------------------------
 
 
-def test_scores_are_distances_and_a_search_maximises_minus_their_mean():
+def test_errors_are_distances_and_a_search_maximises_the_likelihood():
     X = rows(60, 8, 2)[0]
     model = RobustPCA(2, random_state=0).fit(X)
     gap = X - model.inverse_transform(model.transform(X))
-    np.testing.assert_allclose(model.score_samples(X), np.linalg.norm(gap, axis=1))
+    np.testing.assert_allclose(model.reconstruction_errors(X), np.linalg.norm(gap, axis=1))
     grid = {"loss__sigma": [1.0, 4.0], "n_components": [1, 2]}
     search = GridSearchCV(RobustPCA(loss=Correntropy(2.0)), grid, cv=3).fit(X)
     assert search.best_params_["n_components"] == 2
@@ -345,6 +366,8 @@ def test_sparse_rows_are_those_of_the_dense_ones(shape, kind):
         np.testing.assert_allclose(getattr(sparse, name), getattr(dense, name), atol=1e-10)
     np.testing.assert_allclose(sparse.transform(kind(X)), dense.transform(X), atol=1e-8)
     np.testing.assert_allclose(sparse.score_samples(kind(X)), dense.score_samples(X))
+    errors = dense.reconstruction_errors(X)
+    np.testing.assert_allclose(sparse.reconstruction_errors(kind(X)), errors)
     np.testing.assert_array_equal(sparse.distances(kind(X)).outliers, dense.outliers_)
 
 

@@ -202,7 +202,7 @@ def _output(model: Any, X: np.ndarray) -> np.ndarray:
     with warnings.catch_warnings():
         # An array has not the names of the columns that a data frame had.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        for name in ("decision_function", "predict", "score_samples"):
+        for name in ("decision_function", "predict", "reconstruction_errors"):
             if hasattr(model, name):
                 return np.asarray(getattr(model, name)(X))
     raise TypeError(f"{model} says nothing of rows")

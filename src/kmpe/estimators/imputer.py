@@ -23,8 +23,8 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     ----------
     n_components : int, float, "auto" or None, default="auto"
         The number of components, as in `RobustPCA`.
-    scale : {"mad"}, optional
-        Whether columns are divided by their median absolute deviations first.
+    scale : {"mad", "qn"}, optional
+        Whether columns are divided by a robust scale first, as in `RobustPCA`.
 
     Attributes
     ----------

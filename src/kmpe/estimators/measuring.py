@@ -71,15 +71,7 @@ class Measuring(Projection):
         array of shape (n, d)
         """
         check_is_fitted(self)
-        X = np.asarray(
-            validate_data(
-                self,
-                X,
-                dtype=[np.float64, np.float32],
-                ensure_all_finite="allow-nan",
-                reset=False,
-            )
-        )
+        X = self._unfilled(X)
         holes = np.isnan(X)
         if not holes.any():
             return np.asarray(X)
@@ -91,6 +83,21 @@ class Measuring(Projection):
         if issparse(X):
             return read(self, X, reset=False, accept_sparse="csr")
         return self.fill(X)
+
+    def _with_holes(self, X: Any) -> Any:
+        return self._checked(X) if issparse(X) else self._unfilled(X)
+
+    def _unfilled(self, X: Any) -> npt.NDArray[Any]:
+        """Return rows in memory, NaN where a value is missing."""
+        return np.asarray(
+            validate_data(
+                self,
+                X,
+                dtype=[np.float64, np.float32],
+                ensure_all_finite="allow-nan",
+                reset=False,
+            )
+        )
 
     def _read(self, X: Any, **checks: Any) -> Any:
         """Return rows: an array that may have holes, or what is read block by block."""

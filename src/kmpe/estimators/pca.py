@@ -25,12 +25,8 @@ from kmpe.estimators.inputs import (
     set_parameters,
 )
 from kmpe.estimators.measuring import Measuring
-from kmpe.estimators.projection import (
-    check_components,
-    check_rows,
-    column_deviations,
-    sum_of_squares,
-)
+from kmpe.estimators.projection import check_components, check_rows, sum_of_squares
+from kmpe.estimators.scaling import SCALES, column_scales
 from kmpe.inference.missing import inflation
 from kmpe.inference.pca import Inferred, infer
 from kmpe.losses import Loss, Squared
@@ -77,9 +73,10 @@ class RobustPCA(Measuring):
         rows give ``n_components``. By default ``n_components``, but at most a tenth of the number
         of rows and less than the number of columns; without a fixed ``n_components``, as many
         as hold that share (or 80%) of the variance.
-    scale : {"mad"}, optional
-        Whether columns are divided by their median absolute deviations first: for tables in mixed
-        units. Components, variances and distances are then those of the scaled columns.
+    scale : {"mad", "qn"}, optional
+        Whether columns are divided by their median absolute deviations or by Qn (Rousseeuw and
+        Croux 1993; more efficient, and slower) first: for tables in mixed units. Components,
+        variances and distances are then those of the scaled columns.
     whiten : bool, default=False
         Whether `transform` divides the scores by their standard deviations.
     init : {"robust", "pca"}, default="robust"
@@ -192,7 +189,9 @@ class RobustPCA(Measuring):
         with all_or_nothing(self):
             X = self._read(X, reset=True, ensure_min_samples=2)
             self._check_parameters(X.shape)
-            self.scale_ = None if self.scale is None else column_deviations(X)
+            self.scale_ = None
+            if self.scale is not None:
+                self.scale_ = column_scales(X, self.scale, check_weights(sample_weight, X))
             Z = X if self.scale_ is None else X / self.scale_
             squares = sum_of_squares(Z)
             if math.isnan(squares):
@@ -289,8 +288,8 @@ class RobustPCA(Measuring):
             raise ValueError(f"loss={self.loss!r} must be None or a loss such as kmpe.KMPE(p=10)")
         if self.init not in _INITS:
             raise ValueError(f"init={self.init!r} must be one of {', '.join(_INITS)}")
-        if self.scale not in (None, "mad"):
-            raise ValueError(f'scale={self.scale!r} must be None or "mad"')
+        if self.scale not in (None, *SCALES):
+            raise ValueError(f"scale={self.scale!r} must be None or one of {', '.join(SCALES)}")
         check_components("n_components", self.n_components, shape, share=True, auto=True)
         check_components("n_robust_components", self.n_robust_components, shape, share=False)
         check_whole_number("max_iter", self.max_iter)

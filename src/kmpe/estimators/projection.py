@@ -2,16 +2,18 @@
 
 import math
 import numbers
-import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array, held
-from kmpe.estimators.inputs import RobustnessWarning, check_weights, is_whole
+from kmpe.estimators.inputs import check_weights, is_whole
+from kmpe.inference.likelihood import floored_noise, log_likelihood
 from kmpe.problems.pca import Points
 from kmpe.rows.checks import LARGEST, check_range, counted_weights
 from kmpe.rows.source import is_sparse
@@ -20,7 +22,6 @@ __all__ = [
     "Projection",
     "check_components",
     "check_rows",
-    "column_deviations",
     "sum_of_squares",
 ]
 
@@ -78,10 +79,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             rows = rows * self.scale_
         return np.asarray(rows + self.mean_)
 
-    def score_samples(self, X: Any) -> Array:
-        """Return the reconstruction error ‖x - μ - WWᵀ(x - μ)‖ of each row: small is good.
-
-        It is a distance, not a log-likelihood as in scikit-learn's PCA: sort it the other way.
+    def reconstruction_errors(self, X: Any) -> Array:
+        """Return the distance ‖x - μ - WWᵀ(x - μ)‖ of each row from its reconstruction.
 
         Parameters
         ----------
@@ -93,15 +92,28 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n,)
         """
         check_is_fitted(self)
-        X = self._checked(X)
-        Y = (X.toarray() if is_sparse(X) else X) - self.mean_
-        if self.scale_ is not None:
-            Y /= self.scale_
-        Y -= (Y @ self.components_.T) @ self.components_
-        return np.asarray(np.linalg.norm(Y, axis=1))
+        return self._each(self._checked(X), self._reconstruction_error)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return the log-likelihood of each row, as scikit-learn's PCA does.
+
+        That of the Gaussian model of PCA (Tipping and Bishop 1999) with the mean, the components
+        and the variances of the fit; of a row with missing values, that of what is known of it.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        check_is_fitted(self)
+        return self._each(self._with_holes(X), self._log_likelihood)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - scikit-learn's signature
-        """Return minus the mean reconstruction error, so that a search maximises it.
+        """Return the mean log-likelihood of the rows.
 
         Parameters
         ----------
@@ -114,7 +126,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         -------
         float
         """
-        return -float(self.score_samples(X).mean())
+        return float(self.score_samples(X).mean())
 
     def get_covariance(self) -> Array:
         """Return the covariance of the model: the components, and equal noise elsewhere.
@@ -130,6 +142,52 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.scale_ is not None:
             covariance *= np.outer(self.scale_, self.scale_)
         return np.asarray(covariance)
+
+    def get_precision(self) -> Array:
+        """Return the inverse of the covariance of the model.
+
+        Rows that lie in the subspace exactly have a noise variance of rounding.
+
+        Returns
+        -------
+        array of shape (d, d)
+        """
+        check_is_fitted(self)
+        variances = self.explained_variance_.astype(np.float64)
+        noise = floored_noise(variances, self.noise_variance_)
+        W = self.components_.astype(np.float64)
+        precision = (W.T / np.maximum(variances, noise)) @ W
+        if len(W) < W.shape[1]:
+            precision += (np.eye(W.shape[1]) - W.T @ W) / noise
+        if self.scale_ is not None:
+            precision /= np.outer(self.scale_, self.scale_)
+        return np.asarray(precision)
+
+    def _reconstruction_error(self, Y: Array) -> Array:
+        W = self.components_
+        return np.asarray(np.linalg.norm(Y - (Y @ W.T) @ W, axis=1))
+
+    def _log_likelihood(self, Y: Array) -> Array:
+        variances = self.explained_variance_.astype(np.float64)
+        W = self.components_.T.astype(np.float64)
+        density = log_likelihood(Y, W, variances, float(self.noise_variance_))
+        if self.scale_ is None:
+            return density
+        units = ~np.isnan(Y) @ np.log(self.scale_.astype(np.float64))
+        return np.asarray(density - units)
+
+    def _each(self, X: Any, value: Callable[[Array], Array]) -> Array:
+        """Return a value of each row less the mean, in the units of the fit, a block at a time."""
+        out = np.empty(X.shape[0])
+        for some in gen_batches(X.shape[0], 4096):
+            Y = X[some].toarray() if is_sparse(X) else X[some]
+            Y = np.asarray(Y, dtype=np.float64) - self.mean_
+            out[some] = value(Y if self.scale_ is None else Y / self.scale_)
+        return out
+
+    def _with_holes(self, X: Any) -> Any:
+        """Return rows to be measured; a model that knows missing values leaves them."""
+        return self._checked(X)
 
     def _checked(self, X: Any) -> Any:
         """Return rows to be measured, without holes."""
@@ -204,29 +262,6 @@ def check_rows(X: Any, sample_weight: npt.ArrayLike | None, squares: float = mat
         largest = math.sqrt(X.shape[1] * most) * max(float(X.max()), -float(X.min()))
         check_range(np.array([largest]), "X, times the root of its columns,", "rescale X")
     return Points(X, a)
-
-
-def column_deviations(X: Any) -> npt.NDArray[Any]:
-    """Return the median absolute deviation of each column, scaled to that of Gaussian values.
-
-    A column of which more than half are equal has the standard deviation in its place, and a
-    constant one 1.
-    """
-    if not isinstance(X, np.ndarray):
-        raise ValueError('scale="mad" needs X in memory: scale the columns beforehand')
-    deviations = 1.4826 * np.nanmedian(np.abs(X - np.nanmedian(X, axis=0)), axis=0)
-    tied = deviations == 0
-    if tied.any():
-        deviations[tied] = np.nanstd(X[:, tied], axis=0)
-        varying = np.flatnonzero(tied & (deviations > 0))
-        if len(varying):
-            warnings.warn(
-                f"more than half of column {varying[0]} are equal: its median absolute deviation "
-                "is 0, and the standard deviation, which outliers inflate, takes its place",
-                RobustnessWarning,
-                stacklevel=3,
-            )
-    return np.asarray(np.where(deviations > 0, deviations, 1.0).astype(X.dtype))
 
 
 def check_components(

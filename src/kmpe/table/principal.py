@@ -130,7 +130,7 @@ def _rows(model: Pipeline, inputs: pd.DataFrame, scores: np.ndarray) -> pd.DataF
     rows = pd.DataFrame(
         scores, inputs.index, [f"component {i + 1}" for i in range(scores.shape[1])]
     )
-    rows["distance"] = estimator.score_samples(model[:-1].transform(inputs))
+    rows["distance"] = estimator.reconstruction_errors(model[:-1].transform(inputs))
     rows["outlier"] = estimator.outliers_
     return rows
 

@@ -1,0 +1,74 @@
+"""Robust scales of columns: what a table in mixed units is divided by."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kmpe.arrays import Array
+from kmpe.estimators.inputs import RobustnessWarning
+from kmpe.losses.qn import qn
+from kmpe.losses.scale import quantile
+from kmpe.rows.checks import repeats
+
+__all__ = ["SCALES", "column_scales"]
+
+SCALES = ("mad", "qn")
+
+
+def column_scales(X: Any, scale: str, a: Array) -> npt.NDArray[Any]:
+    """Return a robust scale of each column by its known values, each counted ``a`` times.
+
+    A column that has the scale 0, since half of its values are equal, has the standard deviation in
+    its place, and a constant one 1.
+    """
+    if not isinstance(X, np.ndarray):
+        raise ValueError(f'scale="{scale}" needs X in memory: scale the columns beforehand')
+    counted = a > 0
+    X, a = X[counted], a[counted]
+    times = _times(a) if scale == "qn" else None
+    deviations = np.ones(X.shape[1])
+    for j, x in enumerate(np.asarray(X.T, dtype=np.float64)):
+        known = ~np.isnan(x)
+        x, weights = x[known], a[known]
+        if not len(x):
+            continue
+        value = _mad(x, weights) if times is None else qn(np.repeat(x, times[known]))
+        deviations[j] = value if value > 0 else _standard_deviation(x, weights, j, scale)
+    return np.asarray(deviations.astype(X.dtype))
+
+
+def _mad(x: Array, a: Array) -> float:
+    """Return the median absolute deviation, scaled to the deviation of Gaussian values."""
+    return 1.4826 * _median(np.abs(x - _median(x, a)), a)
+
+
+def _median(x: Array, a: Array) -> float:
+    """Return the median of values counted ``a`` times: the mean of the lower and the upper one."""
+    return (quantile(x, 0.5, a) - quantile(-x, 0.5, a)) / 2
+
+
+def _times(a: Array) -> npt.NDArray[np.intp]:
+    """Return weights as whole numbers."""
+    counts = repeats(a)
+    if counts is None:
+        raise ValueError(
+            'scale="qn" is of pairs of rows, and sample_weight is no number of rows: give whole '
+            'numbers, or use scale="mad"'
+        )
+    return counts.astype(np.intp)
+
+
+def _standard_deviation(x: Array, a: Array, column: int, scale: str) -> float:
+    """Return the standard deviation, with a warning, or 1 if all values are equal."""
+    if x.min() == x.max():
+        return 1.0
+    warnings.warn(
+        f"half of column {column} or more are equal: its {scale} is 0, and the standard deviation, "
+        "which outliers inflate, takes its place",
+        RobustnessWarning,
+        stacklevel=4,
+    )
+    mean = float(np.average(x, weights=a))
+    return float(np.sqrt(np.average((x - mean) ** 2, weights=a)))
