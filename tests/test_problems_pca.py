@@ -11,7 +11,6 @@ from sklearn.decomposition import PCA
 from kmpe import KMPE, Correntropy, Huber, RobustPCA, Squared
 from kmpe.problems.pca import Dual, Iterated, Points, Scatter, weighted_pca
 from kmpe.problems.pca.eigen import leading_eigenvectors
-from kmpe.problems.pca.shape import _MANY_COLUMNS
 from kmpe.problems.pca.subspace import between, distance
 from kmpe.solvers.reweighted import reweight
 
@@ -89,7 +88,7 @@ def test_cost_mass_and_residuals_are_those_of_the_reconstruction(shape, loss):
 
 
 def test_the_form_follows_the_shape():
-    many = _MANY_COLUMNS + 1
+    many = 1001
     assert isinstance(weighted_pca(points(30, 10), 2), Scatter)
     assert isinstance(weighted_pca(points(10, 30), 2), Dual)
     assert isinstance(weighted_pca(points(many, many), 2), Iterated)
@@ -97,7 +96,7 @@ def test_the_form_follows_the_shape():
 
 
 def test_many_rows_and_columns_agree_with_scikit_learn():
-    n = _MANY_COLUMNS + 50
+    n = 1050
     X = points(n, n).X
     ours = RobustPCA(4, loss=Squared()).fit(X)
     theirs = PCA(4, svd_solver="arpack", random_state=0).fit(X)

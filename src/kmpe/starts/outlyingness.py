@@ -15,25 +15,23 @@ from kmpe.rows.sample import SEED
 
 __all__ = ["coordinates", "outlyingness", "spatial_median"]
 
-# Directions of either kind, as many as ROBPCA has. With 1000 no more rows are told apart.
-_DIRECTIONS = 250
 
-
-def outlyingness(Z: Array) -> Array:
+def outlyingness(Z: Array, directions: int = 250) -> Array:
     """Return how far out each row lies: in its worst direction, and in its distance.
 
     A row is not judged in a direction that it helped to choose: with many columns its own noise
     alone would put it far out there. Single outliers, which only their own direction shows, have
-    their distance from the spatial median against them.
+    their distance from the spatial median against them. There are so many ``directions`` of either
+    kind, as many as ROBPCA has; with 1000 no more rows are told apart.
     """
     n, rng = len(Z), np.random.RandomState(SEED)
     Y = Z - spatial_median(Z)
-    k = min(n, _DIRECTIONS)
-    first = np.concatenate([rng.randint(n, size=_DIRECTIONS), rng.permutation(n)[:k]])
-    step = rng.randint(1, max(n, 2), size=_DIRECTIONS)
-    second = np.concatenate([(first[:_DIRECTIONS] + step) % n, first[_DIRECTIONS:]])
+    k = min(n, directions)
+    first = np.concatenate([rng.randint(n, size=directions), rng.permutation(n)[:k]])
+    step = rng.randint(1, max(n, 2), size=directions)
+    second = np.concatenate([(first[:directions] + step) % n, first[directions:]])
     D = Y[first]
-    D[:_DIRECTIONS] -= Y[second[:_DIRECTIONS]]
+    D[:directions] -= Y[second[:directions]]
     length = np.linalg.norm(D, axis=1)
     distance = np.linalg.norm(Y, axis=1)
     useful = length > ROUNDING * distance.max(initial=0.0)

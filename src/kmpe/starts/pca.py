@@ -20,14 +20,6 @@ from kmpe.starts.trimmed_likelihood import believable_rows
 
 __all__ = ["Believed", "PCAStart", "enough_components", "growth_ratio", "most_dimensions"]
 
-# The robust start looks at this many rows, and at 20 for each component.
-_ROWS = 600
-_ROWS_PER_COMPONENT = 20
-# A subspace of more dimensions than a tenth of the rows fits outliers as well as the others.
-_LEAST_ROWS_PER_COMPONENT = 10
-# With many more rows than this for each column, the fit is first made on that many of them.
-_SAMPLE_ROWS_PER_COLUMN = 10
-
 
 @dataclass(frozen=True)
 class Believed:
@@ -71,14 +63,13 @@ class PCAStart:
         m = self.n_components or self.most
         if self.share is None and self.n_components is None:
             points = problem.points
-            m = growth_ratio(points.some(points.sample(_ROWS, self.seed)).X, self.most)
+            m = growth_ratio(self._some(points)[1], self.most)
         problem = problem.with_components(m)
         return Begun(problem, problem, _plain_pca(problem))
 
     def _from_believable_rows(self, problem: WeightedPCA) -> Begun[WeightedPCA, Subspace]:
         points = problem.points
-        index = points.sample(max(_ROWS, _ROWS_PER_COMPONENT * self.n_wanted), self.seed)
-        X = points.some(index).X
+        index, X = self._some(points)
         Z = coordinates(X)
         rank = np.argsort(outlyingness(Z), kind="stable")
         half = Z[rank[: len(Z) // 2 + 1]]
@@ -90,11 +81,17 @@ class PCAStart:
         squared = Both(theta.mean, theta.W).of(X)[:, -1]
         limit = spread(np.sqrt(squared), inside, theta.W.shape[1]).limit
         begun = Begun(problem, problem, theta, details=Believed(index, inside), scale=limit)
-        size = max(_SAMPLE_ROWS_PER_COLUMN * points.d, len(index))
+        # With many more rows than ten for each column, the fit is first made on that many.
+        size = max(10 * points.d, len(index))
         if isinstance(problem, Scatter) and size < len(points) // 4:
             sample = points.some(points.sample(size, self.seed + 1))
             return replace(begun, sample=Scatter(sample, m))
         return begun
+
+    def _some(self, points: Points) -> tuple[Index, Array]:
+        """Return the rows that the start looks at: 600, and 20 for each component."""
+        index = points.sample(max(600, 20 * self.n_wanted), self.seed)
+        return index, points.some(index).X
 
     def _n_components(self, Z: Array) -> int:
         if self.share is None:
@@ -104,7 +101,8 @@ class PCAStart:
 
 def most_dimensions(points: Points) -> int:
     """Return the largest number of dimensions that weights can be learnt in."""
-    return min(points.d - 1, max(1, points.n_whole // _LEAST_ROWS_PER_COMPONENT))
+    # A subspace of more dimensions than a tenth of the rows fits outliers as well as the others.
+    return min(points.d - 1, max(1, points.n_whole // 10))
 
 
 def _plain_pca(problem: WeightedPCA) -> Subspace:

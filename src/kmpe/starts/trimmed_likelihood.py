@@ -27,18 +27,15 @@ from kmpe.problems.pca.sums import Both
 
 __all__ = ["believable_rows", "concentrate", "n_trimmed", "until_it_stands"]
 
-# A fit of fewer rows for each dimension says little of the others (Rousseeuw and Van Zomeren 1990).
-_ROWS_PER_DIMENSION = 5
-_MOST_STEPS = 50
-
 
 def n_trimmed(n: int, m: int) -> int:
     """Return how many of n rows the trimmed likelihood is of.
 
-    Half of them, for a breakdown point of 50%; but five for each dimension as far as three quarters
-    of the rows go.
+    Half of them, for a breakdown point of 50%; but five for each dimension, without which a fit
+    says little of the others (Rousseeuw and Van Zomeren 1990), as far as three quarters of the rows
+    go.
     """
-    enough = min(3 * n // 4, _ROWS_PER_DIMENSION * (m + 1))
+    enough = min(3 * n // 4, 5 * (m + 1))
     return min(n, max((n + m + 2) // 2, enough))
 
 
@@ -66,14 +63,16 @@ def believable_rows(Z: Array, rank: Index, m: int) -> Mask:
     return until_it_stands(judge, inside)
 
 
-def until_it_stands(judge: Callable[[Mask, bool], Mask], inside: Mask) -> Mask:
+def until_it_stands(
+    judge: Callable[[Mask, bool], Mask], inside: Mask, most_steps: int = 50
+) -> Mask:
     """Return the rows that a fit to themselves lets pass; the last ones should they go in circles.
 
     ``judge`` returns the rows that pass a fit to given rows. It is told of the first of them, the
     trimmed ones.
     """
     before: set[bytes] = set()
-    for step in range(_MOST_STEPS):
+    for step in range(most_steps):
         passed = judge(inside, step == 0)
         # A fit that half of the rows do not pass is none.
         if 2 * np.count_nonzero(passed) < len(passed) or np.array_equal(passed, inside):
@@ -85,10 +84,10 @@ def until_it_stands(judge: Callable[[Mask, bool], Mask], inside: Mask) -> Mask:
     return inside
 
 
-def concentrate(Z: Array, start: Index, m: int, h: int) -> Index:
+def concentrate(Z: Array, start: Index, m: int, h: int, most_steps: int = 50) -> Index:
     """Return the h rows at which concentration steps from the rows ``start`` end."""
     keep = start
-    for _ in range(_MOST_STEPS):
+    for _ in range(most_steps):
         mean, W, variances, noise = _fit(Z[keep], m)
         both = Both(mean, W).of(Z)
         distance = both[:, :-1] ** 2 @ (1 / variances) + both[:, -1] / noise

@@ -32,10 +32,6 @@ from kmpe.problems.pca.sums import (
 
 __all__ = ["Dual", "Iterated", "Scatter", "WeightedPCA"]
 
-# A sketch spares a pass for the whole scatter matrix when there are this many times more
-# columns than components.
-_COLUMNS_PER_COMPONENT = 8
-
 
 @dataclass(frozen=True)
 class WeightedPCA(ABC):
@@ -193,8 +189,13 @@ class Scatter(WeightedPCA):
         return replace(self, sketch=sketch) if near else self
 
     def _uses_sketch(self, W: Array) -> bool:
-        thin = 0 < self.m == W.shape[1] and _COLUMNS_PER_COMPONENT * self.m <= self.points.d
-        return self.sketch is not None and thin
+        return self.sketch is not None and 0 < self.m == W.shape[1] and self._few_components
+
+    @property
+    def _few_components(self) -> bool:
+        # More than an eighth of the columns: a product with W costs as much as the scatter matrix,
+        # and eigenvectors one by one more than all at once.
+        return 8 * self.m <= self.points.d
 
     def _term(self, distances: Distances, loss: Criterion) -> Any:
         if self._uses_sketch(distances.W):
@@ -211,8 +212,7 @@ class Scatter(WeightedPCA):
         mean = self.points.offset + shift
         if m == 0:
             return Subspace(mean, np.zeros((d, 0)), np.zeros(0), total)
-        # One by one, more than an eighth of the eigenvectors cost more than all at once.
-        some = (d - m, d - 1) if _COLUMNS_PER_COMPONENT * m <= d else None
+        some = (d - m, d - 1) if self._few_components else None
         driver: Literal["evr", "evd"] = "evd" if some is None else "evr"
         values, W = linalg.eigh(S, subset_by_index=some, driver=driver, check_finite=False)
         return Subspace(mean, W[:, : -m - 1 : -1], np.maximum(values[: -m - 1 : -1], 0.0), total)

@@ -57,15 +57,15 @@ class Points:
         counted = np.flatnonzero(self.a)
         return np.asarray(counted[np.argsort(self._looked[counted, 0], kind="stable")])
 
-    @property
+    @cached_property
     def n(self) -> float:
         """The number of rows as they count."""
-        return self.rows.n
+        return float(self.a.sum())
 
     @cached_property
     def n_whole(self) -> int:
         """The same as a whole number; weights that are no counts do not make it smaller."""
-        return max(round(self.n), self.rows.n_counted)
+        return max(round(self.n), int(np.count_nonzero(self.a)))
 
     @property
     def most_components(self) -> int:

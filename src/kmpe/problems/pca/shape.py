@@ -5,18 +5,18 @@ from kmpe.problems.pca.points import Points
 
 __all__ = ["weighted_pca"]
 
-# From this many columns on, forming and decomposing the scatter matrix costs more than passing
-# over the data with a few vectors.
-_MANY_COLUMNS = 1000
 
-
-def weighted_pca(points: Points, m: int, *, most: int | None = None) -> WeightedPCA:
+def weighted_pca(
+    points: Points, m: int, *, most: int | None = None, many: int = 1000
+) -> WeightedPCA:
     """Return the problem in the form that suits its shape.
 
-    ``most`` is the largest number of components that will be asked for; ``m`` by default.
+    ``most`` is the largest number of components that will be asked for; ``m`` by default. With more
+    than ``many`` rows and columns, to form and decompose the scatter matrix costs more than to
+    pass over the data with a few vectors.
     """
     n, d = points.X.shape
     wanted = max(m, 1) if most is None else most
-    if min(n, d) > _MANY_COLUMNS and 10 * wanted <= min(n, d):
+    if min(n, d) > many and 10 * wanted <= min(n, d):
         return Iterated(points, m)
     return Dual.of(points, m) if n <= d else Scatter(points, m)
