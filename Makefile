@@ -50,7 +50,7 @@ docs: .venv/docs  ## the site, to out/site/index.html; needs no network
 test-site: docs  ## links, assets, pages in Chromium, the loss explorer beside kmpe
 	$(BIN)/pytest -n auto docs
 
-.venv/docs: .venv/ready
+.venv/docs: .venv/integrations
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[docs]'
 	touch $@
 

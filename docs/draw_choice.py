@@ -27,6 +27,12 @@ TREE = [
                 "streams and files as well",
             ),
             (
+                "trees, boosting, or\nanything you like",
+                "RobustRegressor(model)",
+                "api/kmpe.RobustRegressor.html",
+                "any regressor, made robust",
+            ),
+            (
                 "intervals need\na guarantee",
                 "ConformalRegressor",
                 "api/kmpe.ConformalRegressor.html",

@@ -37,6 +37,11 @@ def kmpe_loss(
     sample_weight : array of shape (n,), optional
         How often each row counts.
 
+    See Also
+    --------
+    correntropy : 1 minus it, for p = 2.
+    KMPE : The loss of a row, to fit with.
+
     Examples
     --------
     >>> kmpe_loss([0, 1, 2], [0, 1, 102], p=4)
@@ -57,6 +62,10 @@ def correntropy(
 ) -> float:
     """Return the empirical correntropy, the mean of exp(-‖e‖² / 2σ²): 1 is best, 0 worst.
 
+    See Also
+    --------
+    kmpe_loss : Any power; 1 minus this for p = 2.
+
     Examples
     --------
     >>> correntropy([0, 1, 2], [0, 1, 102])
@@ -69,6 +78,10 @@ def clustering_accuracy(labels_true: npt.ArrayLike, labels_pred: npt.ArrayLike) 
     """Return the share of right labels under the best one-to-one renaming, (33) of the paper.
 
     The renaming is found by the Kuhn-Munkres algorithm.
+
+    See Also
+    --------
+    sklearn.metrics.normalized_mutual_info_score : (36) of the paper, with geometric means.
 
     Examples
     --------
@@ -102,6 +115,11 @@ def reconstruction_error(
     inliers : array of bool of shape (n,), optional
         Which rows to average over; by default all, as the paper does. For images that are
         garbage as a whole the mean over the others says more.
+
+    See Also
+    --------
+    RobustPCA : Subspaces that spoilt images do not turn.
+    kmpe.datasets.contaminate_images : Spoils images as the paper does.
 
     Examples
     --------

@@ -44,6 +44,10 @@ def contaminate_images(
     mask : array of bool of shape (n,)
         True for the images that were spoilt.
 
+    See Also
+    --------
+    kmpe.metrics.reconstruction_error : How well a PCA brings them back.
+
     Examples
     --------
     >>> images, mask = contaminate_images(np.full((10, 8, 8), 99), 2, random_state=0)

@@ -49,6 +49,17 @@ class Dataset:
         Height and width where the rows of X are images, otherwise empty.
     source : str
         Where it was found.
+
+    See Also
+    --------
+    load : Returns one.
+
+    Examples
+    --------
+    >>> from kmpe.datasets import load
+    >>> data = load("servo", download=False)
+    >>> data.title, data.X.shape, data.target_name
+    ('Servo', (167, 4), 'rise_time')
     """
 
     name: str
@@ -89,6 +100,10 @@ def load(name: str, *, data_dir: str | Path | None = None, download: bool = True
         When the set is nowhere; the message says how to get it.
     DatasetError
         When a copy was found and is not the known one.
+
+    See Also
+    --------
+    make_sinc : The synthetic data of the paper.
 
     Examples
     --------

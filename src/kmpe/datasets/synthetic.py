@@ -43,6 +43,10 @@ def make_sinc(
     X : array of shape (n_samples, 1)
     y : array of shape (n_samples,)
 
+    See Also
+    --------
+    load : The real data of the paper.
+
     Examples
     --------
     >>> X, y = make_sinc(100, noise="sine", random_state=0)

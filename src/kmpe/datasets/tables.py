@@ -30,11 +30,40 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 class DatasetError(ValueError):
-    """A data set is there but is not what it should be."""
+    """A data set is there but is not what it should be.
+
+    See Also
+    --------
+    load : Raises it.
+    DatasetNotFoundError : There is no copy at all.
+
+    Examples
+    --------
+    >>> from kmpe.datasets import DatasetError, DatasetNotFoundError
+    >>> issubclass(DatasetNotFoundError, DatasetError)
+    True
+    """
 
 
 class DatasetNotFoundError(DatasetError):
-    """A data set is nowhere to be found."""
+    """A data set is nowhere to be found.
+
+    See Also
+    --------
+    load : Raises it.
+    DatasetError : A copy is there, and is not the known one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kmpe.datasets import DatasetNotFoundError, load
+    >>> with tempfile.TemporaryDirectory() as empty:
+    ...     try:
+    ...         load("yale", data_dir=empty, download=False)
+    ...     except DatasetNotFoundError as error:
+    ...         print(str(error)[:10])
+    Yale faces
+    """
 
 
 def read_csv(path: Path, facts: Facts) -> Columns:

@@ -55,7 +55,23 @@ TYPES = (
 
 
 class ModelFileError(ValueError):
-    """A file holds no model that may be loaded."""
+    """A file holds no model that may be loaded.
+
+    See Also
+    --------
+    load : Raises it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kmpe import io
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     try:
+    ...         io.load(file.name)
+    ...     except io.ModelFileError:
+    ...         print("no model")
+    no model
+    """
 
 
 def save(estimator: Any, path: str | Path) -> None:
@@ -67,6 +83,11 @@ def save(estimator: Any, path: str | Path) -> None:
         One of this package, or a pipeline or another of scikit-learn's that holds one.
     path : path
         The file, by custom with the ending ``.skops``. It is written whole or not at all.
+
+    See Also
+    --------
+    load : Reads the file.
+    to_onnx : A graph for other programs.
 
     Examples
     --------
@@ -116,6 +137,21 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
     ModelFileError
         When the file is no model, a later version of this package wrote it, or it holds a type that
         is not allowed.
+
+    See Also
+    --------
+    save : Writes the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kmpe import PCAL1, io
+    >>> model = PCAL1(1).fit([[0.0, 1.0], [1.0, 3.0], [2.0, 5.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     io.save(model, f"{folder}/model.skops")
+    ...     again = io.load(f"{folder}/model.skops")
+    >>> bool((again.components_ == model.components_).all())
+    True
     """
     content = Path(path).read_bytes()
     skops = _skops()

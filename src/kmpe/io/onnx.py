@@ -49,6 +49,10 @@ def to_onnx(estimator: Any, path: Any = None, *, interval: float | None = None) 
     -------
     onnx.ModelProto
 
+    See Also
+    --------
+    save : A file for Python, with all that was fitted.
+
     Examples
     --------
     >>> from kmpe import RobustLinearRegression

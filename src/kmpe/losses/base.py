@@ -33,6 +33,21 @@ class Loss(ABC):
 
     Losses are immutable and compare by value; ``get_params`` and ``set_params`` follow
     scikit-learn, so that a grid search reaches ``loss__sigma`` and ``loss__p``.
+
+    See Also
+    --------
+    KMPE : The loss of the paper.
+    Huber, Cauchy, Tukey : Losses of robust statistics.
+    choose_loss : The loss that suits residuals.
+
+    Examples
+    --------
+    >>> from kmpe import Huber, Loss
+    >>> loss = Huber(sigma=2.0)
+    >>> isinstance(loss, Loss), loss.convex, loss.scale
+    (True, True, 2.0)
+    >>> loss.at(1.0)
+    Huber(sigma=1.0)
     """
 
     #: σ / MAD at which the loss keeps 95% of the efficiency of least squares on Gaussian noise.

@@ -23,6 +23,10 @@ class Blend(Loss):
     factors : tuple of float
         Their factors c.
 
+    See Also
+    --------
+    LogDensity : The loss of an average density.
+
     Examples
     --------
     >>> from kmpe import Huber, Squared

@@ -50,6 +50,11 @@ class LogDensity(Loss):
     weights : array of shape (len(KNOTS),)
         ρ' at the `KNOTS`, at least 0. Below the second it is constant, past the last 0.
 
+    See Also
+    --------
+    choose_loss : Finds one for residuals.
+    Blend : An average of losses instead of densities.
+
     Examples
     --------
     >>> r = np.geomspace(1e-4, 1e5, 1000)

@@ -13,7 +13,17 @@ __all__ = ["KMPE", "Correntropy", "kernel_gap"]
 
 
 def kernel_gap(t: npt.ArrayLike) -> Array:
-    """Return 1 - κ = 1 - exp(-t/2), half the squared distance in the paper's kernel space."""
+    """Return 1 - κ = 1 - exp(-t/2), half the squared distance in the paper's kernel space.
+
+    See Also
+    --------
+    KMPE : The loss that is a power of it.
+
+    Examples
+    --------
+    >>> kernel_gap([0.0, 2.0]).round(3)
+    array([0.   , 0.632])
+    """
     # expm1: 1 - exp(-t/2) has no digits left once t < 1e-16.
     return np.asarray(-np.expm1(-np.asarray(t) / 2))
 
@@ -23,6 +33,11 @@ class Correntropy(Loss):
     """The correntropic loss (C-loss): ρ(s) = 2σ² (1 - exp(-s / 2σ²)); KMPE with p = 2.
 
     With it the machines are the paper's ELM-RCC and HQ-PCA. It is (3) of the paper times 2σ².
+
+    See Also
+    --------
+    KMPE : Any power of the same distance.
+    Tukey : Another loss that lets go of outliers.
 
     Examples
     --------
@@ -66,6 +81,13 @@ class KMPE(Loss):
         The power; 2 is the correntropic loss.
     sigma : float, "mad" or "silverman", default="mad"
         The kernel width, or the rule that finds it.
+
+    See Also
+    --------
+    Correntropy : The same with p = 2.
+    MPE : The p-th power of the residual, without a kernel.
+    kmpe.metrics.kmpe_loss : The mean of this loss as a measure of fit.
+    kmpe.torch.KMPELoss : The same for PyTorch.
 
     Examples
     --------

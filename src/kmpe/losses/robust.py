@@ -16,6 +16,10 @@ __all__ = ["MPE", "Cauchy", "Huber", "RiskSensitive", "Squared", "Trimmed", "Tuk
 class Squared(Loss):
     """Least squares: ρ(s) = s. With it the machines are the paper's ELM, RELM and PCA.
 
+    See Also
+    --------
+    Huber : Like it for small residuals, robust to large ones.
+
     Examples
     --------
     >>> Squared().weight([0.0, 100.0])
@@ -41,6 +45,10 @@ class MPE(Loss):
     """Mean p-power error: ρ(s) = (2 / p) s^(p/2), the p-th power of the residual.
 
     With p = 2q it is the generalised mean of PCA-GM with exponent q.
+
+    See Also
+    --------
+    KMPE : The same in kernel space, which no outlier leaves.
 
     Examples
     --------
@@ -82,6 +90,10 @@ class MPE(Loss):
 class Huber(Loss):
     """Huber's loss: quadratic up to |r| = σ, linear beyond.
 
+    See Also
+    --------
+    Cauchy, Tukey : Losses that give large residuals less weight still.
+
     Examples
     --------
     >>> Huber(sigma=1).weight([0.25, 4.0])
@@ -107,6 +119,11 @@ class Huber(Loss):
 class Cauchy(Loss):
     """Cauchy's, or Lorentzian, loss: ρ(s) = σ² log(1 + s / σ²).
 
+    See Also
+    --------
+    Huber : Convex, with heavier weights far out.
+    Tukey : No weight at all far out.
+
     Examples
     --------
     >>> Cauchy(sigma=1).weight([0.0, 1.0, 9.0])
@@ -131,6 +148,11 @@ class Cauchy(Loss):
 @dataclass(frozen=True)
 class Tukey(Loss):
     """Tukey's biweight: residuals past σ have no weight at all.
+
+    See Also
+    --------
+    Cauchy : Weights that fall more slowly.
+    Correntropy : Weights that fall without an edge.
 
     Examples
     --------
@@ -167,6 +189,11 @@ class Trimmed(Loss):
     count for more, as they do with the other losses: for PCA with many columns, where the
     squared residual norms differ by a few percent, that keeps single rows from pulling the
     subspace through themselves.
+
+    See Also
+    --------
+    RobustPCA : Whose default it is.
+    Tukey : A smooth descent to no weight.
 
     Examples
     --------
@@ -205,6 +232,10 @@ class RiskSensitive(Loss):
 
     The opposite of a robust loss, here because the paper names it. Past s = 600 σ² it goes on
     linearly: the exponential would overflow.
+
+    See Also
+    --------
+    Correntropy : The same with the sign of the exponent turned: robust.
 
     Examples
     --------

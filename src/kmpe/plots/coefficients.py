@@ -39,6 +39,11 @@ class CoefficientDisplay:
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
+    See Also
+    --------
+    RobustLinearRegression.summary : The same as a table.
+    OutlierMapDisplay : Which rows made the difference.
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt

@@ -30,6 +30,10 @@ class ConvergenceDisplay:
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
+    See Also
+    --------
+    LossDisplay : What is minimised.
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt

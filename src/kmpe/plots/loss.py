@@ -37,6 +37,11 @@ class LossDisplay:
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
+    See Also
+    --------
+    WeightsDisplay : The weights of the rows that were fitted.
+    choose_loss : The loss that suits residuals.
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt

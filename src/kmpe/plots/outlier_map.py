@@ -54,6 +54,11 @@ class OutlierMapDisplay:
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
+    See Also
+    --------
+    ResidualQQDisplay : Residuals against those of Gaussian noise.
+    WeightsDisplay : How much each row counts.
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt

@@ -42,6 +42,10 @@ class ResidualQQDisplay:
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
+    See Also
+    --------
+    OutlierMapDisplay : Residuals against the rarity of inputs.
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt

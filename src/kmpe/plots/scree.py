@@ -30,6 +30,11 @@ class ScreeDisplay:
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
+    See Also
+    --------
+    RobustPCA : Whose variances it shows.
+    OutlierMapDisplay : The distances of its rows.
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt

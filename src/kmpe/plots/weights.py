@@ -37,6 +37,11 @@ class WeightsDisplay:
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
+    See Also
+    --------
+    OutlierMapDisplay : Why rows have no weight.
+    LossDisplay : The weight of any residual.
+
     Examples
     --------
     >>> import matplotlib.pyplot as plt

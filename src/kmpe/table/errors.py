@@ -7,7 +7,21 @@ __all__ = ["TableError", "nearest"]
 
 
 class TableError(ValueError):
-    """A table cannot be read, or not fitted; the message says why and what to do."""
+    """A table cannot be read, or not fitted; the message says why and what to do.
+
+    See Also
+    --------
+    read_table, fit : Raise it.
+
+    Examples
+    --------
+    >>> from kmpe.table import TableError, read_table
+    >>> try:
+    ...     read_table("no such file.csv")
+    ... except TableError as error:
+    ...     print(str(error)[:16])
+    no such file.csv
+    """
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

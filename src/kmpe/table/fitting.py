@@ -64,6 +64,18 @@ class Fitted:
         What the fits could not guard against.
     call : str
         The Python expression that repeats this.
+
+    See Also
+    --------
+    fit : Returns one.
+    write_fit : Writes it to a folder.
+
+    Examples
+    --------
+    >>> from kmpe.table import fit
+    >>> fitted = fit("tests/reference/stackloss.csv", "stack.loss", model="linear")
+    >>> fitted.task, fitted.chosen, fitted.names
+    ('regression', 'linear', ['Air.Flow', 'Water.Temp', 'Acid.Conc.'])
     """
 
     table: Table
@@ -142,6 +154,19 @@ def fit(
     ------
     TableError
         When the table cannot be read or fitted.
+
+    See Also
+    --------
+    write_fit : Report, model and rows, to a folder.
+    predict : Predictions for another table.
+    pca : The same for principal components.
+
+    Examples
+    --------
+    >>> from kmpe.table import fit
+    >>> fitted = fit("tests/reference/stackloss.csv", "stack.loss", model="linear")
+    >>> sorted(fitted.models)
+    ['least squares', 'linear']
     """
     if model not in MODELS:
         raise TableError(f"there is no model {model!r}: choose one of {', '.join(MODELS)}")

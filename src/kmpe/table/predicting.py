@@ -32,6 +32,21 @@ def predict(model_file: str | Path, source: str | Path) -> tuple[pd.DataFrame, l
         of a PCA.
     notes : list of str
         Columns that were not needed, cells that were empty, categories never seen before.
+
+    See Also
+    --------
+    fit, write_fit : Make the model file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kmpe.table import fit, predict, write_fit
+    >>> source = "tests/reference/stackloss.csv"
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     _ = write_fit(fit(source, "stack.loss", model="linear"), out)
+    ...     table, notes = predict(f"{out}/model.skops", source)
+    >>> list(table.columns)
+    ['prediction', 'low', 'high']
     """
     model = _loaded(model_file)
     names = _columns(model)

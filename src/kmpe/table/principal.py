@@ -26,7 +26,7 @@ __all__ = ["pca"]
 
 def pca(
     source: str | Path,
-    out: Path,
+    out: str | Path,
     *,
     components: int | None = None,
     drop: Sequence[str] = (),
@@ -56,7 +56,23 @@ def pca(
     -------
     str
         The verdict.
+
+    See Also
+    --------
+    fit : For tables with a target.
+    kmpe.RobustPCA : The estimator.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from kmpe.table import pca
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     verdict = pca("tests/reference/hbk.csv", out, components=2)
+    >>> print(verdict.split(". ")[0])
+    14 of 75 rows (18.7%) do not fit the others
     """
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
     with Progress("fitting", 4, quiet=quiet) as progress:
         table = read_table(source)
         progress.advance(1)

@@ -38,6 +38,17 @@ class Table:
         Where it came from.
     notes : tuple of str
         What had to be decided on the way.
+
+    See Also
+    --------
+    read_table : Returns one.
+
+    Examples
+    --------
+    >>> from kmpe.table import read_table
+    >>> table = read_table("tests/reference/phones.csv")
+    >>> table.frame.columns.to_list(), table.notes
+    (['year', 'calls'], ())
     """
 
     frame: pd.DataFrame
@@ -61,6 +72,16 @@ def read_table(source: str | Path) -> Table:
     ------
     TableError
         When it cannot be read; the message names the line where one is to blame.
+
+    See Also
+    --------
+    fit : Reads and fits.
+
+    Examples
+    --------
+    >>> from kmpe.table import read_table
+    >>> read_table("tests/reference/phones.csv").frame.shape
+    (24, 2)
     """
     name = "standard input" if str(source) == "-" else str(source)
     try:

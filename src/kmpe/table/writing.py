@@ -21,8 +21,40 @@ _WORDS = {
 }
 
 
-def write_fit(fitted: Fitted, out: Path) -> str:
-    """Write ``report.html``, ``model.skops`` and ``rows.csv`` to a folder; return the verdict."""
+def write_fit(fitted: Fitted, out: str | Path) -> str:
+    """Write ``report.html``, ``model.skops`` and ``rows.csv`` to a folder; return the verdict.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        What `fit` returns.
+    out : path
+        The folder; it is made if it is not there.
+
+    Returns
+    -------
+    str
+        The verdict: what the fit says of the table, in a few sentences.
+
+    See Also
+    --------
+    fit : Makes what is written.
+    predict : Reads the model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from kmpe.table import fit, write_fit
+    >>> fitted = fit("tests/reference/stackloss.csv", "stack.loss", model="linear")
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     said = write_fit(fitted, out)
+    ...     names = sorted(file.name for file in Path(out).iterdir())
+    >>> names
+    ['model.skops', 'report.html', 'rows.csv']
+    """
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
     table = outlier_table(fitted)
     said = verdict(fitted)
     sections = [
@@ -46,8 +78,31 @@ def write_fit(fitted: Fitted, out: Path) -> str:
     return said
 
 
-def write_csv(table: pd.DataFrame, path: Path) -> None:
-    """Write a table quickly, and numbers with all their digits."""
+def write_csv(table: pd.DataFrame, path: str | Path) -> None:
+    """Write a table quickly, and numbers with all their digits.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table; its index is the first column.
+    path : path
+        The file.
+
+    See Also
+    --------
+    write_fit : Writes the rows of a fit this way.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from kmpe.table import write_csv
+    >>> with tempfile.TemporaryDirectory() as out:
+    ...     write_csv(pd.DataFrame({"x": [0.1]}), Path(out) / "rows.csv")
+    ...     (Path(out) / "rows.csv").read_text()
+    '"index","x"\\n0,0.1\\n'
+    """
     import pyarrow as pa
     import pyarrow.csv as arrow
 
