@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import kmpe
+import kmpe.boosting
+import kmpe.torch  # autosummary asks the package for it
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_extensions"))

@@ -33,8 +33,8 @@ class Objective:
     Parameters
     ----------
     loss : Loss, default=Tukey()
-        Any loss of this package. A rule for σ is asked again in every round, until the fit has gone
-        90% of its way.
+        Any loss of this package. A rule for σ is applied again in every round, until the fit has
+        gone 90% of its way.
 
     Attributes
     ----------

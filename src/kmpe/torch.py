@@ -82,7 +82,7 @@ def robust_loss(
     input, target : Tensor
         Predictions and targets, of one shape.
     loss : Loss, default=KMPE()
-        Any loss of this package. A rule for σ is asked about the residuals at hand, which are
+        Any loss of this package. A rule for σ is applied to the residuals at hand, which are
         taken as constants.
     weight : Tensor, optional
         Weights of the elements; it must broadcast to their shape.
@@ -128,7 +128,7 @@ def _check_reduction(reduction: str) -> None:
 class RobustLoss(torch.nn.Module):  # type: ignore[misc]
     """Any loss of this package as a module.
 
-    A rule for σ is asked about every batch in training, and its answers are averaged with factor
+    A rule for σ is applied to every batch in training, and the values are averaged with factor
     ``momentum`` as BatchNorm's are: a batch says little. In evaluation σ stays what it is.
 
     Parameters

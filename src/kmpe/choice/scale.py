@@ -1,4 +1,4 @@
-"""The scale of a loss that is given: a rule for σ is asked until its answer settles."""
+"""The scale of a loss that is given: a rule for σ is applied until σ settles."""
 
 from dataclasses import dataclass
 

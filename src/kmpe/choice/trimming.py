@@ -1,7 +1,7 @@
 """The scale of a PCA's loss, and which rows count on the way to it.
 
-A rule for σ is asked again after each step. With p > 2 a smaller σ can make residuals that ask for
-a larger one; from a robust start the answers are bracketed, so that they settle all the same.
+A rule for σ is applied again after each step. With p > 2 a smaller σ can lead to residuals for
+which the rule returns a larger one; from a robust start σ is bracketed, so that it settles.
 """
 
 import math
@@ -28,7 +28,7 @@ class PCAScale:
     loss : Loss, optional
         The loss; without one, least squares for all rows within the limit of the start.
     robust : bool
-        Whether the start is robust. From plain PCA a rule is asked until it settles, as the
+        Whether the start is robust. From plain PCA a rule is applied until σ settles, as the
         paper has it.
     """
 

@@ -82,7 +82,7 @@ def save(estimator: Any, path: str | Path) -> None:
     estimator : estimator
         One of this package, or a pipeline or another of scikit-learn's that holds one.
     path : path
-        The file, by custom with the ending ``.skops``. It is written whole or not at all.
+        The file, usually with the ending ``.skops``. It is written whole or not at all.
 
     See Also
     --------

@@ -90,7 +90,7 @@ def silverman(s: Array, a: Array | None = None, dim: int = 1) -> float:
 def median(s: Array, a: Array | None = None, dim: int = 1) -> float:
     """Return the median residual norm as it stands, the constant of R1-PCA.
 
-    It is asked for once, at the start (`ONCE`): of plain PCA, as its authors have it, when the
+    It is computed once, at the start (`ONCE`): for plain PCA, as its authors have it, when the
     fit begins there.
 
     Examples
@@ -153,5 +153,5 @@ Rule = Callable[[Array, Array | None, int], float]
 RULES: Mapping[str, Rule] = MappingProxyType(
     {"mad": mad, "silverman": silverman, "median": median, "cutoff": cutoff}
 )
-#: Rules that are asked at the start only; the others again after each step until σ settles.
+#: Rules that are applied at the start only; the others again after each step until σ settles.
 ONCE = frozenset({"median"})

@@ -65,7 +65,7 @@ def anneal(
     """Return the loss with its σ a number, and a start for it that outliers do not hold.
 
     σ comes down from the largest residual, halved at every weighted solve, to its value; where
-    it is a rule, the rule is asked again at every step until its answer settles. On the way
+    it is a rule, the rule is applied again at every step until σ settles. On the way
     the loss is its own ``relaxed`` one.
 
     Parameters
@@ -116,8 +116,8 @@ def settle(
 ) -> Settled[Theta]:
     """Let a rule's σ settle from a start that outliers do not hold, where nothing need anneal.
 
-    The rule is asked again after every move, until its answer changes by less than 1% or the steps
-    are used up: with p > 2 it may go round in a circle, unless it is bracketed. Rules in `ONCE` are
+    The rule is applied again after every move, until σ changes by less than 1% or the steps
+    are used up: with p > 2 it may cycle, unless it is bracketed. Rules in `ONCE` are
     asked once; a σ that is a number stays.
 
     Parameters
@@ -134,7 +134,7 @@ def settle(
     bracketed : bool
         Whether a σ that the rule has called too small is a lower bound from then on, and one that
         it has called too large an upper one. Where there are both, σ is their geometric mean: the
-        bracket halves, and σ cannot go round in a circle.
+        bracket halves, and σ cannot cycle.
     freedom : float
         The share of the residuals' variance that the fit has left in them: 1 - k / n for a fit of k
         parameters to these n rows.

@@ -79,7 +79,7 @@ def write_fit(fitted: Fitted, out: str | Path) -> str:
 
 
 def write_csv(table: pd.DataFrame, path: str | Path) -> None:
-    """Write a table quickly, and numbers with all their digits.
+    r"""Write a table quickly, and numbers with all their digits.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def write_csv(table: pd.DataFrame, path: str | Path) -> None:
     >>> with tempfile.TemporaryDirectory() as out:
     ...     write_csv(pd.DataFrame({"x": [0.1]}), Path(out) / "rows.csv")
     ...     (Path(out) / "rows.csv").read_text()
-    '"index","x"\\n0,0.1\\n'
+    '"index","x"\n0,0.1\n'
     """
     import pyarrow as pa
     import pyarrow.csv as arrow
