@@ -10,7 +10,17 @@ import sys
 
 from benchmarks.measure import OUT, write
 
-NAMES = ("ridge", "elm", "small", "stream", "growth", "crossover", "out_of_core", "peers")
+NAMES = (
+    "ridge",
+    "elm",
+    "small",
+    "stream",
+    "growth",
+    "crossover",
+    "out_of_core",
+    "peers",
+    "anything",
+)
 
 
 def main() -> int:

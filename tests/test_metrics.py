@@ -6,13 +6,22 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.neighbors import NearestNeighbors
 
 from kmpe import ELMRegressor
 from kmpe.datasets import make_sinc
-from kmpe.metrics import clustering_accuracy, correntropy, kmpe_loss, reconstruction_error
+from kmpe.metrics import (
+    clustering_accuracy,
+    correntropy,
+    kmpe_loss,
+    reconstruction_error,
+    robust_error,
+    robust_scorer,
+)
 
 
 def test_kmpe_loss_is_equation_5():
@@ -113,3 +122,51 @@ def test_rows_that_do_not_belong_together_are_refused(options, sentence):
     _, X = faces()
     with pytest.raises(ValueError, match=sentence):
         reconstruction_error(PCA(2).fit(X), X, **options)
+
+
+# -- robust error ----------------------------------------------------------------------------
+
+
+def test_the_robust_error_is_the_deviation_of_gaussian_errors_and_has_their_unit():
+    e = np.random.default_rng(0).normal(size=2000)
+    assert robust_error(e, np.zeros(2000)) == pytest.approx(np.std(e), rel=0.03)
+    assert robust_error(1e5 * e, np.zeros(2000)) == pytest.approx(1e5 * robust_error(e, 0 * e))
+    assert robust_error(e[:5], e[:5]) == 0
+    both = np.column_stack([e, 4 * e])
+    assert robust_error(both, 0 * both) == pytest.approx(2 * robust_error(e, 0 * e))
+
+
+def test_the_robust_error_counts_weights_as_repeats():
+    rng = np.random.default_rng(0)
+    e, counts = rng.standard_t(3, 60), rng.integers(0, 3, 60)
+    repeated = np.repeat(e, counts)
+    once = robust_error(e, 0 * e, sample_weight=counts)
+    assert once == pytest.approx(robust_error(repeated, 0 * repeated))
+
+
+def test_a_search_on_spoilt_rows_picks_the_right_model():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 1))
+    y = np.sin(4 * X[:, 0]) + 0.1 * rng.normal(size=300)
+    y[::5] += 100 * rng.normal(size=60)
+    grid = {"n_neighbors": [1, 3, 9, 21, 61, 150]}
+    search = GridSearchCV(_MedianNeighbours(), grid, scoring=robust_scorer, cv=4).fit(X, y)
+    errors = [
+        np.std(_MedianNeighbours(k).fit(X, y).predict(X) - np.sin(4 * X[:, 0]))
+        for k in grid["n_neighbors"]
+    ]
+    assert errors[search.best_index_] < 1.1 * min(errors)
+
+
+class _MedianNeighbours(RegressorMixin, BaseEstimator):
+    """The median target of the nearest rows."""
+
+    def __init__(self, n_neighbors=5):
+        self.n_neighbors = n_neighbors
+
+    def fit(self, X, y):
+        self.tree_, self.y_ = NearestNeighbors(n_neighbors=self.n_neighbors).fit(X), y
+        return self
+
+    def predict(self, X):
+        return np.median(self.y_[self.tree_.kneighbors(X, return_distance=False)], axis=1)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from kmpe.estimators.linear import RobustLinearRegression
     from kmpe.estimators.pca import RobustPCA
     from kmpe.estimators.pca_l1 import PCAL1
-    from kmpe.estimators.robust import RobustRegressor
+    from kmpe.estimators.robust import RobustClassifier, RobustRegressor
     from kmpe.losses import (
         KMPE,
         MPE,
@@ -45,6 +45,7 @@ __all__ = [
     "LogDensity",
     "Loss",
     "RiskSensitive",
+    "RobustClassifier",
     "RobustImputer",
     "RobustLinearRegression",
     "RobustPCA",
@@ -66,6 +67,7 @@ _HOMES = {
     "RobustLinearRegression": "kmpe.estimators.linear",
     "RobustImputer": "kmpe.estimators.imputer",
     "RobustPCA": "kmpe.estimators.pca",
+    "RobustClassifier": "kmpe.estimators.robust",
     "RobustRegressor": "kmpe.estimators.robust",
     "choose_loss": "kmpe.choice.loss",
 }

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
+from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, check_random_state
@@ -95,6 +96,8 @@ class Learner:
         if self.key is None and self.given is not None:
             kept = np.repeat(kept, counted_weights(self.given)[0][kept].astype(np.intp))
         X, y = _safe_indexing(self.X, kept), _safe_indexing(self.y, kept)
+        if is_classifier(self.estimator) and len(np.unique(y)) == 1:
+            return DummyClassifier().fit(X, y)  # many classifiers refuse a single class
         return clone(self.estimator).fit(X, y, **weights)
 
     def left_out(self, w: Array, method: str = "predict") -> list[tuple[Index, Any, Any]]:

@@ -35,8 +35,8 @@ __all__ = ["RobustRegressor"]
 class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Any regressor, made robust to spoilt targets.
 
-    Rows are weighed by the errors of fits without them, over rounds in which σ comes down from the
-    spread of the targets to the noise; the last fit has the weights of the round that predicts
+    Rows are weighed by the errors of fits without them, over rounds in which σ comes down from
+    wide to the noise; the last fit has the weights of the round that predicts
     best. Rounds are compared by the mean log density of their errors, which a few gross ones do
     not decide. Where no round predicts better than the plain fit, beyond chance, all rows keep
     their weight: a regressor on clean targets pays nothing but the time.
@@ -56,8 +56,9 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
     cv : int or splitter, default=5
         The number of folds, or a splitter of scikit-learn's that tests each row once. Folds are
         drawn within strata of the targets, and do not depend on the order of the rows.
-    max_rounds : int, default=4
-        The most rounds after the plain one. Each is a fit for each fold.
+    max_rounds : int, default=6
+        The most rounds from each of two starts (the errors of the plain fit, and the targets about
+        their middle), beside the plain one. Each is a fit for each fold.
     n_jobs : int, optional
         Fits at the same time, as in scikit-learn.
     random_state : int, RandomState or None, default=0
@@ -108,7 +109,7 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         loss: Loss | str = "adaptive",
         *,
         cv: Any = 5,
-        max_rounds: int = 4,
+        max_rounds: int = 6,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
