@@ -2,6 +2,7 @@
 
 import contextlib
 import doctest
+import importlib
 import importlib.util
 import io
 import re
@@ -57,3 +58,28 @@ def test_the_map_of_the_code_names_every_package():
     for path in Path(kmpe.__file__).parent.iterdir():
         if path.name not in ("__init__.py", "__pycache__", "py.typed"):
             assert f"`{path.name}" in page, path.name
+
+
+def public():
+    """Return every public object by its name in the reference."""
+    yield from ((name, getattr(kmpe, name)) for name in kmpe.__all__)
+    modules = [
+        *kmpe._MODULES,
+        "boosting",
+        *(["torch"] if importlib.util.find_spec("torch") else []),
+    ]
+    for module in (importlib.import_module(f"kmpe.{name}") for name in modules):
+        for name in module.__all__:
+            if name not in kmpe.__all__:
+                yield f"{module.__name__.removeprefix('kmpe.')}.{name}", getattr(module, name)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in public()])
+def test_a_public_name_has_a_page_an_example_and_a_see_also(name):
+    thing = dict(public())[name]
+    listed = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert re.search(rf"^   {re.escape(name)}$", listed, re.MULTILINE), "add it to docs/api.md"
+    sections = re.findall(r"^ *(\w[\w ]+)\n *-+$", thing.__doc__, re.MULTILINE)
+    assert "See Also" in sections
+    assert "Examples" in sections
+    assert ">>> " in thing.__doc__

@@ -41,6 +41,11 @@ class Objective:
     sigma_ : float
         The σ of the last round; LightGBM's wrapper sets it on a copy.
 
+    See Also
+    --------
+    xgboost_metric, lightgbm_metric : Robust errors to watch.
+    kmpe.RobustRegressor : Any regressor, made robust.
+
     Examples
     --------
     >>> from kmpe import KMPE
@@ -137,6 +142,10 @@ def xgboost_metric(first: Any, second: Any, sample_weight: Any = None) -> Any:
 
     For ``xgboost.train(custom_metric=...)`` and ``XGBRegressor(eval_metric=...)``.
 
+    See Also
+    --------
+    Objective : The objective.
+
     Examples
     --------
     >>> e = np.random.default_rng(0).normal(size=1000)
@@ -151,6 +160,10 @@ def lightgbm_metric(first: Any, second: Any, weight: Any = None) -> tuple[str, f
     """Return name and value of the robust error, and that larger is not better.
 
     For ``lightgbm.train(feval=...)`` and ``LGBMRegressor.fit(eval_metric=...)``.
+
+    See Also
+    --------
+    Objective : The objective.
 
     Examples
     --------

@@ -89,6 +89,10 @@ def robust_loss(
     reduction : {"mean", "sum", "none"}, default="mean"
         What is returned: the mean (over the sum of the weights, if there are any), the sum, or all.
 
+    See Also
+    --------
+    RobustLoss : The same as a module, with a running σ.
+
     Examples
     --------
     >>> x = torch.tensor([0.0, 1.0, 100.0], requires_grad=True)
@@ -145,6 +149,11 @@ class RobustLoss(torch.nn.Module):  # type: ignore[misc]
     running_sigma : Tensor
         The σ in use, a buffer of the module; NaN before the first batch.
 
+    See Also
+    --------
+    KMPELoss : The loss of the paper.
+    robust_loss : The same as a function.
+
     Examples
     --------
     >>> from kmpe import Tukey
@@ -189,7 +198,19 @@ class RobustLoss(torch.nn.Module):  # type: ignore[misc]
 
 
 class KMPELoss(RobustLoss):
-    """The kernel mean p-power error, `kmpe.KMPE`."""
+    """The kernel mean p-power error, `kmpe.KMPE`.
+
+    See Also
+    --------
+    RobustLoss : Any loss of this package.
+    kmpe.KMPE : The loss.
+
+    Examples
+    --------
+    >>> criterion = KMPELoss(p=4, sigma=1.0)
+    >>> criterion(torch.tensor([0.0, 1.0, 100.0]), torch.zeros(3)).round(decimals=4)
+    tensor(0.1925)
+    """
 
     def __init__(
         self,

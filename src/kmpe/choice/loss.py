@@ -74,6 +74,11 @@ def choose_loss(
         The `granularity` of the targets, below which the loss has no detail; by default that of
         the residuals, which tells less: targets may be counts where residuals are all different.
 
+    See Also
+    --------
+    RobustLinearRegression : Chooses its loss this way.
+    LogDensity : The loss that is chosen.
+
     Examples
     --------
     >>> noise = np.random.default_rng(0).standard_t(3, 1000)

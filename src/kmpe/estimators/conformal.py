@@ -67,6 +67,10 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    RobustLinearRegression, ELMRegressor : Have intervals of their own, without a guarantee.
+
     Examples
     --------
     >>> from kmpe import ConformalRegressor, RobustLinearRegression

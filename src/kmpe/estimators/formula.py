@@ -32,6 +32,10 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     feature_names_in_, n_features_in_
         The columns of the data frame.
 
+    See Also
+    --------
+    RobustLinearRegression : What comes after it in a pipeline.
+
     Examples
     --------
     >>> import pandas as pd

@@ -33,6 +33,11 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    RobustPCA : Takes missing values as they are.
+    sklearn.impute.IterativeImputer : Column by column, not robust.
+
     Examples
     --------
     >>> import numpy as np

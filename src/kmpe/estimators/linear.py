@@ -119,6 +119,13 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    RobustRegressor : Any regressor, made robust.
+    ELMRegressor : Curves instead of planes.
+    ConformalRegressor : Intervals with a guarantee.
+    kmpe.plots.OutlierMapDisplay : Which rows are outliers, and which have leverage.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)

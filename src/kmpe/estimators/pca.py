@@ -130,6 +130,12 @@ class RobustPCA(Measuring):
     n_samples_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    PCAL1 : The L1 norm of the projections.
+    RobustImputer : Missing values filled by it, in a pipeline.
+    kmpe.plots.OutlierMapDisplay : Both distances of each row.
+
     Examples
     --------
     >>> import numpy as np

@@ -60,6 +60,10 @@ class PCAL1(Projection):
     N. Kwak, "Principal component analysis based on L1-norm maximization", IEEE Transactions on
     Pattern Analysis and Machine Intelligence 30 (2008) 1672-1680.
 
+    See Also
+    --------
+    RobustPCA : The losses of this package, outliers, missing values.
+
     Examples
     --------
     >>> import numpy as np

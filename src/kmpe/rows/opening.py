@@ -26,7 +26,22 @@ _SUFFIXES = {
 
 
 class Table(NamedTuple):
-    """Inputs that are read block by block, and targets in memory; None without a target."""
+    """Inputs that are read block by block, and targets in memory; None without a target.
+
+    See Also
+    --------
+    kmpe.rows.open : Returns one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import kmpe
+    >>> path = Path(tempfile.mkdtemp()) / "rows.npy"
+    >>> np.save(path, np.arange(6.0).reshape(3, 2))
+    >>> table = kmpe.rows.open(path, target=-1)
+    >>> table.X.shape, table.y
+    ((3, 1), array([1., 3., 5.]))
+    """
 
     X: Any
     y: npt.NDArray[Any] | None
@@ -52,6 +67,10 @@ def open_table(path: str | Path, target: Target = None, *, inputs: str | None = 
     -------
     Table
         A named tuple of X, which estimators read block by block, and y, an array in memory.
+
+    See Also
+    --------
+    kmpe.table.fit : From a file to a report.
 
     Examples
     --------

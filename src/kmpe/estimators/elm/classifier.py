@@ -42,6 +42,10 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
     history_, n_iter_, status_, n_features_in_, feature_names_in_
         As in `ELMRegressor`.
 
+    See Also
+    --------
+    ELMRegressor : For numbers.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -86,6 +86,12 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    ELMClassifier : For classes.
+    RobustLinearRegression : Planes, with inference.
+    RobustRegressor : Any regressor, made robust.
+
     Examples
     --------
     >>> from kmpe import ELMRegressor, KMPE

@@ -90,6 +90,12 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    RobustLinearRegression : Planes, with inference.
+    ELMRegressor : Robust by itself.
+    kmpe.boosting.Objective : A robust loss inside XGBoost or LightGBM.
+
     Examples
     --------
     >>> from sklearn.tree import DecisionTreeRegressor
