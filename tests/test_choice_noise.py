@@ -103,3 +103,8 @@ def test_beside_a_plain_loss_that_rejects_most_rows_there_is_a_ratio_all_the_sam
     noise = infer(np.random.default_rng(0).uniform(-1, 1, size=8), np.ones(8))
     narrow = Tukey(0.3 * noise.sigma)
     assert 0 < noise.variance_ratio(Huber(noise.sigma), narrow) < np.inf
+
+
+def test_a_plain_loss_that_suits_no_shape_is_no_reason_to_divide_by_zero():
+    noise = infer(np.random.default_rng(0).uniform(-1, 1, size=400), np.ones(400))
+    assert 0 < noise.variance_ratio(Huber(1.0), Tukey(0.1)) < 1e-6

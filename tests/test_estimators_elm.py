@@ -503,3 +503,13 @@ def test_nodes_that_depend_on_each_other_predict_what_was_fitted(scale, loss):
     assert np.abs(model.coef_).max() < 1e8
     scores = np.abs(y - model.predict(X)) / model.scale_
     np.testing.assert_allclose(model.outlier_scores_, scores, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e90, 1e-60])
+def test_features_whose_fourth_powers_are_no_numbers_are_fitted(unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=60)
+    model = ELMRegressor(activation=lambda Z: np.maximum(Z, 0) * unit, random_state=0)
+    expected = ELMRegressor(activation="relu", random_state=0).fit(X, y).predict(X)
+    np.testing.assert_allclose(model.fit(X, y).predict(X), expected, atol=0.05)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kmpe.problems.leverage import projected, root_of_inverse
+from kmpe.problems.leverage import projected, root_of_inverse, whitening
 
 
 def leverages(H):
@@ -37,3 +37,8 @@ def test_a_projection_does_not_turn_with_the_columns_of_the_root():
     V = rng.normal(size=(100, 100))
     turn = np.linalg.qr(rng.normal(size=(100, 100)))[0]
     np.testing.assert_allclose(projected(V @ turn), projected(V), atol=1e-10)
+
+
+def test_a_square_that_is_below_zero_by_rounding_is_none():
+    V = whitening(np.array([[4.0, 0.0], [0.0, -1e-30]]))
+    np.testing.assert_allclose(V @ V.T, [[0.25, 0.0], [0.0, 0.0]], atol=1e-15)

@@ -7,7 +7,7 @@ from scipy import optimize
 
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Point
-from kmpe.solvers.lbfgs import Outcome, descend
+from kmpe.solvers.lbfgs import Outcome, _Memory, descend
 
 
 def quadratic(B, b, least=1.0):
@@ -108,3 +108,8 @@ def test_a_cost_that_does_not_fall_any_more_is_called_stalled():
     start = evaluate(np.linalg.solve(B, b) + 1e-6)
     found = descend(evaluate, start, Factor.of(B), max_iter=50, tol=1e-30)
     assert found.outcome in (Outcome.STALLED, Outcome.CONVERGED)
+
+
+def test_a_step_whose_size_overflows_beside_its_bend_is_no_curvature():
+    memory = _Memory(Factor.of(np.eye(2)))
+    assert memory.with_step(np.array([1e200, 0.0]), np.array([0.0, 1e200])) is memory

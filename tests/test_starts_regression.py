@@ -218,3 +218,15 @@ def test_classic_data(name, outliers):
     start = high_breakdown(H, data[:, -1:], np.ones(len(data)))
     r = np.abs(data[:, -1:] - H @ start.theta)[:, 0]
     assert outliers <= set(np.flatnonzero(r > 2.5 * start.scale) + 1)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-60, 1e60])
+def test_rows_of_zeros_may_be_the_most(unit):
+    """Their squared norm, 0, is no measure for the others: these kept no weight in the metric."""
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(100, 3)) * unit
+    H[:60] = 0.0
+    T = H @ np.ones((3, 1)) / unit + 0.1 * rng.normal(size=(100, 1))
+    T[60:66] += 50
+    found = high_breakdown(H, T, np.ones(100))
+    np.testing.assert_allclose(found.theta * unit, 1.0, atol=0.15)
