@@ -17,7 +17,7 @@ import numpy as np
 from kmpe import RobustLinearRegression
 from kmpe.estimators.inputs import RobustnessWarning
 
-SHAPES = ((30, 5), (60, 5), (300, 5), (1000, 5), (28, 10))
+SHAPES = ((30, 5), (60, 5), (300, 5), (1000, 5), (28, 10), (60, 28))
 BOUNDS = (0.92, 0.98)
 FIRST_SEED = 700_000
 

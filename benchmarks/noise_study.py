@@ -206,6 +206,10 @@ The standard error of these ratios is about 0.02 there. Noise that was rounded l
 the true plane exactly, and least absolute deviations find it without error once they find it at
 all. Ties never make our loss narrow, so that row is measured by least squares.
 
+The dictionary of noises is symmetric. A density with an edge on one side, as exponential and
+asymmetric Laplace noise have it, would know the slopes far better than any loss here, and the
+symmetric one is then no better than the best peer, or a little worse.
+
 ## Slopes and intercept
 
 Where the noise is not symmetric, methods agree on the slopes but not on what the intercept is: the

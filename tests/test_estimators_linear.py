@@ -497,6 +497,18 @@ def test_intervals_of_few_rows_cover(n, d):
     assert np.mean(covered) > 0.85
 
 
+@pytest.mark.parametrize("noise", ["normal", "t3"])
+def test_two_rows_per_coefficient_do_not_choose_a_loss(noise):
+    inside = []
+    for seed in range(12):
+        X, y, theta = draw(60, 28, noise, seed)
+        model = RobustLinearRegression().fit(X, y)
+        assert model.noise_ is None
+        low, high = model.confidence_intervals().T
+        inside.append((low <= theta) & (theta <= high))
+    assert np.mean(inside) > 0.93
+
+
 def test_as_many_coefficients_as_rows_have_no_errors():
     X, y, _ = draw(6, 5)
     with pytest.warns(RobustnessWarning, match="6 rows for 6 coefficients"):

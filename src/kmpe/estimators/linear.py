@@ -85,7 +85,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         The loss with σ as a number: the chosen one.
     noise_ : Noise or None
         What the residuals say about the noise, in words and probabilities; print it. None for a
-        given loss, for several targets, and below two rows per coefficient.
+        given loss, for several targets, and below five rows for two coefficients.
     weights_ : array of shape (n,)
         The weight ρ' of each row at the solution, 0 for a bad leverage point. It is what the loss
         says: for bounded noise rows near its edge have the largest.
