@@ -21,18 +21,24 @@ NAMES = (
     "peers",
     "anything",
 )
+#: Studies that take hours; they have options of their own, and run when they are named.
+STUDIES = ("tables",)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=NAMES, metavar="NAME", help=", ".join(NAMES))
-    names = parser.parse_args().names
-    unknown = set(names) - set(NAMES)
+    given, options = parser.parse_known_args()
+    names = given.names
+    unknown = set(names) - {*NAMES, *STUDIES}
     if unknown:
-        parser.error(f"{sorted(unknown)[0]!r} is none of {', '.join(NAMES)}")
+        parser.error(f"{sorted(unknown)[0]!r} is none of {', '.join([*NAMES, *STUDIES])}")
+    if options and not (len(names) == 1 and names[0] in STUDIES):
+        parser.error(f"{options[0]!r} is an option of none of {', '.join(names)}")
     kept = True
     for name in names:
-        lines = importlib.import_module(f"benchmarks.{name}").run()
+        module = importlib.import_module(f"benchmarks.{name}")
+        lines = module.run(options) if name in STUDIES else module.run()
         print(write(name, lines), flush=True)
         kept &= all(line.met is not False for line in lines)
     print(f"tables, JSON and plots are in {OUT}")

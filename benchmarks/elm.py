@@ -17,7 +17,9 @@ def whole(n=200_000, d=20, n_hidden=500, rounds=5) -> list[Line]:
     X, y = inputs(n, d)
 
     def fit(loss):
-        model = ELMRegressor(loss, n_hidden=n_hidden, alpha=ALPHA, random_state=0)
+        model = ELMRegressor(
+            loss, n_hidden=n_hidden, activation="sigmoid", alpha=ALPHA, random_state=0
+        )
         return lambda: model.fit(X, y)
 
     losses = {"KMPE": KMPE(p=2, sigma=SIGMA), 'KMPE, sigma="mad"': KMPE(p=2), "Squared": Squared()}

@@ -37,7 +37,13 @@ def in_hidden(n=50_000, rounds=3):
 def in_inputs(n=50_000, n_hidden=100, rounds=3):
     def fit(d):
         X, y = inputs(n, d)
-        model = ELMRegressor(KMPE(p=2, sigma=SIGMA), n_hidden=n_hidden, alpha=ALPHA, random_state=0)
+        model = ELMRegressor(
+            KMPE(p=2, sigma=SIGMA),
+            n_hidden=n_hidden,
+            activation="sigmoid",
+            alpha=ALPHA,
+            random_state=0,
+        )
         return lambda: model.fit(X, y)
 
     return {d: fit(d) for d in INPUTS}, rounds

@@ -56,7 +56,9 @@ def models() -> dict[str, Any]:
     from kmpe import KMPE, ELMRegressor, RobustLinearRegression, RobustPCA
 
     return {
-        "elm": ELMRegressor(KMPE(p=2, sigma=0.5), n_hidden=N_HIDDEN, random_state=0),
+        "elm": ELMRegressor(
+            KMPE(p=2, sigma=0.5), n_hidden=N_HIDDEN, activation="sigmoid", random_state=0
+        ),
         "linear": RobustLinearRegression(),
         "pca": RobustPCA(3, random_state=0),
     }

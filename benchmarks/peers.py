@@ -163,7 +163,9 @@ def run() -> list[Line]:
     X_test, _ = inputs(5000, D, seed=2)
     lines = []
     for loss in (KMPE(p=2), KMPE(p=4)):
-        model = ELMRegressor(loss, n_hidden=HIDDEN, alpha=1e-3, random_state=1)
+        model = ELMRegressor(
+            loss, n_hidden=HIDDEN, activation="sigmoid", alpha=1e-3, random_state=1
+        )
         lines.append(
             line(
                 f"kmpe ELMRegressor({loss})",

@@ -30,7 +30,9 @@ def small(n=200, n_hidden=90, rounds=60) -> list[Line]:
     X, y = make_sinc(n, random_state=0)
     lines = []
     for loss in (KMPE(p=4, sigma=0.8), KMPE(p=2), KMPE(p=1.5, sigma=1.0)):
-        model = ELMRegressor(loss, n_hidden=n_hidden, alpha=2e-6, random_state=0).fit(X, y)
+        model = ELMRegressor(
+            loss, n_hidden=n_hidden, activation="sigmoid", alpha=2e-6, random_state=0
+        ).fit(X, y)
         H = model.transform_hidden(X)
         candidates = {
             "ridge": lambda H=H: Ridge(alpha=1e-3, solver="cholesky").fit(H, y),

@@ -33,7 +33,7 @@ def batches(spoil, places, seed=0):
 
 
 def model(loss):
-    return ELMRegressor(loss, n_hidden=HIDDEN, alpha=1e-3, random_state=0)
+    return ELMRegressor(loss, n_hidden=HIDDEN, activation="sigmoid", alpha=1e-3, random_state=0)
 
 
 def run() -> list[Line]:

@@ -57,7 +57,9 @@ def iris():
 
 def test_squared_is_ridge_on_the_hidden_features():
     X, y = sinc()
-    ours = ELMRegressor(Squared(), n_hidden=30, alpha=1e-3, random_state=0).fit(X, y)
+    ours = ELMRegressor(
+        Squared(), n_hidden=30, activation="sigmoid", alpha=1e-3, random_state=0
+    ).fit(X, y)
     theirs = Ridge(alpha=1e-3, fit_intercept=False).fit(ours.transform_hidden(X), y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(ours.predict(X), theirs.predict(ours.transform_hidden(X)), 1e-8)
@@ -67,7 +69,7 @@ def test_squared_is_ridge_on_the_hidden_features():
 def test_no_penalty_is_the_pseudo_inverse(n_hidden):
     rng = np.random.default_rng(0)
     X, y = 3 * rng.normal(size=(40, 6)), rng.normal(size=40)
-    ours = ELMRegressor(Squared(), n_hidden=n_hidden, alpha=0, random_state=0)
+    ours = ELMRegressor(Squared(), n_hidden=n_hidden, activation="sigmoid", alpha=0, random_state=0)
     H = ours.fit(X, y).transform_hidden(X)
     expected = np.linalg.pinv(H) @ y
     np.testing.assert_allclose(ours.coef_, expected, atol=1e-10 * np.abs(expected).max())
@@ -135,7 +137,10 @@ def test_fitted_attributes_tell_what_happened():
 
 def test_algorithm_1_as_printed_is_there():
     X, y = sinc()
-    model = ELMRegressor(KMPE(3, 3.0), alpha=1e-4, init="zero", tol=1e-9, random_state=0).fit(X, y)
+    layer = {"n_hidden": 100, "activation": "sigmoid"}
+    model = ELMRegressor(
+        KMPE(3, 3.0), **layer, alpha=1e-4, init="zero", tol=1e-9, random_state=0
+    ).fit(X, y)
     safe = clone(model).set_params(init="robust").fit(X, y)
     start = 0.5 * model.loss_.rho(y**2).sum()  # β = 0
     assert model.history_[0] == pytest.approx(start)
@@ -168,7 +173,9 @@ def test_sinc_in_the_order_of_the_paper(noise):
         for seed in range(30):
             X, y = make_sinc(noise=noise, random_state=seed)
             X_test, y_test = make_sinc(noise=None, random_state=1000 + seed)
-            model = ELMRegressor(loss, n_hidden=n_hidden, alpha=alpha, random_state=seed)
+            model = ELMRegressor(
+                loss, n_hidden=n_hidden, activation="sigmoid", alpha=alpha, random_state=seed
+            )
             errors.append(root_mean_squared_error(y_test, model.fit(X, y).predict(X_test)))
         means[name] = np.mean(errors)
     assert means["ELM"] > means["RELM"] > means["ELM-RCC"] >= means["ELM-KMPE"]
@@ -180,7 +187,8 @@ def test_a_penalty_beside_the_adaptive_loss_does_not_depend_on_the_choice():
     for seed in range(5):
         X, y = make_sinc(noise="sine", random_state=seed)
         X_test, y_test = make_sinc(noise=None, random_state=1000 + seed)
-        model = ELMRegressor(n_hidden=25, alpha=2.5e-6, random_state=seed).fit(X, y)
+        model = ELMRegressor(n_hidden=25, activation="sigmoid", alpha=2.5e-6, random_state=seed)
+        model.fit(X, y)
         errors.append(root_mean_squared_error(y_test, model.predict(X_test)))
     assert np.mean(errors) < 0.25
 
@@ -207,7 +215,8 @@ def test_a_function_that_needs_many_hidden_nodes_gets_more_than_100(spoil, seed)
     noisy = y + 0.1 * rng.normal(size=900) + spoil * np.where(rng.random(900) < 0.2, 20, 0)
     errors = {}
     for n_hidden in (100, "auto"):
-        model = ELMRegressor(n_hidden=n_hidden, random_state=0).fit(X[:400], noisy[:400])
+        model = ELMRegressor(n_hidden=n_hidden, activation="sigmoid", random_state=0)
+        model.fit(X[:400], noisy[:400])
         errors[n_hidden] = root_mean_squared_error(y[400:], model.predict(X[400:]))
     assert model.n_hidden_ > 100
     assert model.coef_.shape == (model.n_hidden_,)
@@ -217,7 +226,7 @@ def test_a_function_that_needs_many_hidden_nodes_gets_more_than_100(spoil, seed)
 def test_a_plane_needs_few_hidden_nodes():
     rng = np.random.default_rng(0)
     X = 0.1 * rng.normal(size=(300, 2))
-    model = ELMRegressor(n_hidden="auto", random_state=0).fit(X, X @ [1.0, 2.0])
+    model = ELMRegressor(activation="sigmoid", random_state=0).fit(X, X @ [1.0, 2.0])
     assert model.n_hidden_ <= 100
 
 
@@ -225,7 +234,7 @@ def test_a_plane_needs_few_hidden_nodes():
 def test_a_chosen_number_of_hidden_nodes_goes_with_everything(machine):
     X, y = iris()
     a = np.arange(150) % 3 > 0
-    model = clone(machine).set_params(n_hidden="auto", random_state=0).fit(X, y, a)
+    model = clone(machine).set_params(activation="sigmoid", random_state=0).fit(X, y, a)
     again = clone(model).fit(sparse.csr_array(X), y, a)
     np.testing.assert_allclose(again._output(X), model._output(X), rtol=1e-5, atol=1e-5)
     assert model.transform_hidden(X).shape == (150, model.n_hidden_)
@@ -249,7 +258,12 @@ def test_yacht_with_weights_without_bound(paper_data):
         order = np.random.default_rng(seed).permutation(len(rows))
         train, test = rows[order[:154]], rows[order[154:]]
         model = ELMRegressor(
-            KMPE(p=1, sigma=1), n_hidden=175, alpha=1e-7, max_iter=20, random_state=seed
+            KMPE(p=1, sigma=1),
+            n_hidden=175,
+            activation="sigmoid",
+            alpha=1e-7,
+            max_iter=20,
+            random_state=seed,
         )
         with pytest.warns(ConvergenceWarning):
             model.fit(train[:, :-1], train[:, -1])
@@ -296,7 +310,7 @@ def test_data_frames(frame):
 @BOTH
 def test_float32_in_float32_out(machine):
     X, y = iris()
-    model = machine(Squared(), alpha=1e-2, random_state=0)
+    model = machine(Squared(), activation="sigmoid", alpha=1e-2, random_state=0)
     single, double = clone(model).fit(X.astype(np.float32), y), clone(model).fit(X, y)
     assert single.coef_.dtype == np.float32
     out = (
@@ -369,7 +383,10 @@ def test_labels_may_be_words():
     ("options", "sentence"),
     [
         ({"loss": "kmpe"}, r"loss='kmpe' must be .adaptive. or a loss such as kmpe.KMPE"),
-        ({"activation": "swish"}, r"activation='swish' must be a callable or one of sigmoid, tanh"),
+        (
+            {"activation": "swish"},
+            r"activation='swish' must be a callable or one of auto, sigmoid, tanh",
+        ),
         ({"init": "random"}, r"init='random' must be one of robust, ridge, zero"),
         ({"n_hidden": 0}, r"n_hidden=0 must be a whole number of at least 1"),
         ({"n_hidden": 2.5}, r"n_hidden=2.5 must be a whole number"),
@@ -499,7 +516,8 @@ def test_nodes_that_depend_on_each_other_predict_what_was_fitted(scale, loss):
     """Coefficients of 1e15 would fit the rows exactly, and predict something else."""
     rng = np.random.default_rng(0)
     X, y = scale * rng.normal(size=(40, 2)), rng.normal(size=40)
-    model = ELMRegressor(loss, alpha=0.0, random_state=0).fit(X, y)
+    model = ELMRegressor(loss, n_hidden=100, activation="sigmoid", alpha=0.0, random_state=0)
+    model.fit(X, y)
     assert np.abs(model.coef_).max() < 1e8
     scores = np.abs(y - model.predict(X)) / model.scale_
     np.testing.assert_allclose(model.outlier_scores_, scores, rtol=1e-5, atol=1e-5)

@@ -70,7 +70,7 @@ def elm(**params):
     "model",
     [
         elm(),
-        ELMRegressor(n_hidden=20, random_state=0),
+        ELMRegressor(n_hidden=20, random_state=0, activation="sigmoid"),
         RobustLinearRegression(Correntropy()),
         RobustLinearRegression(KMPE(p=4, sigma=0.5), fit_intercept=False),
         RobustLinearRegression(Squared(), alpha=3.0),
@@ -150,8 +150,10 @@ def test_wrong_width_is_refused(model, data):
 def test_classifier_reads_slices(data):
     X, _ = data
     y = (X[:, 0] > 0).astype(int)
-    sliced = ELMClassifier(n_hidden=20, alpha=1e-2, random_state=0).fit(Sliced(X), y)
-    whole = ELMClassifier(n_hidden=20, alpha=1e-2, random_state=0).fit(X, y)
+    sliced = ELMClassifier(n_hidden=20, alpha=1e-2, random_state=0, activation="sigmoid").fit(
+        Sliced(X), y
+    )
+    whole = ELMClassifier(n_hidden=20, alpha=1e-2, random_state=0, activation="sigmoid").fit(X, y)
     np.testing.assert_array_equal(sliced.coef_, whole.coef_)
 
 
@@ -201,8 +203,8 @@ def test_what_fails_leaves_what_was_there_and_what_succeeds_stays():
 
 MODELS = [
     elm(memory_limit=0),
-    ELMRegressor(n_hidden=20, random_state=0),
-    ELMClassifier(n_hidden=20, random_state=0),
+    ELMRegressor(n_hidden=20, random_state=0, activation="sigmoid"),
+    ELMClassifier(n_hidden=20, random_state=0, activation="sigmoid"),
     RobustLinearRegression(),
     RobustLinearRegression(Correntropy()),
     RobustPCA(2, random_state=0),
@@ -285,7 +287,15 @@ def test_an_interrupted_batch_leaves_the_stream_as_it_was(data):
 @pytest.mark.parametrize(
     "model",
     [
-        ELMRegressor(KMPE(p=4, sigma=0.5), alpha=1e-3, random_state=0, max_iter=1, tol=1e-15),
+        ELMRegressor(
+            KMPE(p=4, sigma=0.5),
+            alpha=1e-3,
+            random_state=0,
+            max_iter=1,
+            tol=1e-15,
+            activation="sigmoid",
+            n_hidden=100,
+        ),
         RobustLinearRegression(KMPE(p=4, sigma=0.5), max_iter=1, tol=1e-15),
         RobustPCA(1, loss=MPE(p=0.6), max_iter=1, tol=1e-15, random_state=0),
     ],

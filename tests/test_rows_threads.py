@@ -180,7 +180,9 @@ def data(n=3000, seed=0):
 
 
 MODELS = [
-    ELMRegressor(KMPE(p=2, sigma=0.5), n_hidden=20, alpha=1e-3, random_state=0),
+    ELMRegressor(
+        KMPE(p=2, sigma=0.5), n_hidden=20, alpha=1e-3, random_state=0, activation="sigmoid"
+    ),
     RobustLinearRegression(Correntropy()),
     RobustPCA(2, random_state=0),
 ]

@@ -27,7 +27,7 @@ def error(model):
 
 
 def streamed(parts, loss="adaptive", **params):
-    model = ELMRegressor(loss, n_hidden=30, random_state=0, **params)
+    model = ELMRegressor(loss, n_hidden=30, random_state=0, **params, activation="sigmoid")
     for X, y in parts:
         model.partial_fit(X, y)
     return model
@@ -38,7 +38,7 @@ def streamed(parts, loss="adaptive", **params):
 def test_bad_batches_leave_no_trace(bad, p):
     model = streamed(batches(40, bad), KMPE(p=p), alpha=1e-3)
     clean = [part for k, part in enumerate(batches(40, bad)) if k not in bad]
-    whole = ELMRegressor(KMPE(p=p), n_hidden=30, alpha=1e-3, random_state=0)
+    whole = ELMRegressor(KMPE(p=p), n_hidden=30, alpha=1e-3, random_state=0, activation="sigmoid")
     whole.fit(*map(np.concatenate, zip(*clean, strict=True)))
     assert error(model) < 1.05 * error(whole)
 
@@ -55,7 +55,7 @@ def test_bad_batches_far_out_leave_no_trace(bad, rows):
     ]
     model = streamed(spoiled, KMPE(p=2), alpha=1e-3)
     clean = [part for k, part in enumerate(parts) if k not in bad]
-    whole = ELMRegressor(KMPE(p=2), n_hidden=30, alpha=1e-3, random_state=0)
+    whole = ELMRegressor(KMPE(p=2), n_hidden=30, alpha=1e-3, random_state=0, activation="sigmoid")
     whole.fit(*map(np.concatenate, zip(*clean, strict=True)))
     assert error(model) < 1.05 * error(whole)
 
@@ -63,7 +63,7 @@ def test_bad_batches_far_out_leave_no_trace(bad, rows):
 def test_least_squares_stream_is_the_fit_of_all_rows():
     parts = list(batches(30))
     model = streamed(parts, Squared(), alpha=0.1)
-    whole = ELMRegressor(Squared(), n_hidden=30, alpha=0.1, random_state=0)
+    whole = ELMRegressor(Squared(), n_hidden=30, alpha=0.1, random_state=0, activation="sigmoid")
     whole.fit(*map(np.concatenate, zip(*parts, strict=True)))
     X = parts[0][0]
     np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-4, atol=1e-4)
@@ -86,10 +86,10 @@ def test_forgetting_follows_a_change():
 
 def test_single_rows_are_batches():
     X, y = next(batches(1, rows=90))
-    model = ELMRegressor(n_hidden=3, alpha=1e-2, random_state=0)
+    model = ELMRegressor(n_hidden=3, alpha=1e-2, random_state=0, activation="sigmoid")
     for i in range(len(X)):
         model.partial_fit(X[i : i + 1], y[i : i + 1])
-    whole = ELMRegressor(n_hidden=3, alpha=1e-2, random_state=0).fit(X, y)
+    whole = ELMRegressor(n_hidden=3, alpha=1e-2, random_state=0, activation="sigmoid").fit(X, y)
     assert error(model) < 1.3 * error(whole)
 
 
@@ -97,7 +97,7 @@ def test_single_rows_cost_little_more_than_batches():
     X, y = next(batches(1, rows=150))
 
     def seconds(size):
-        model = ELMRegressor(n_hidden=60, random_state=0)
+        model = ELMRegressor(n_hidden=60, random_state=0, activation="sigmoid")
         begin = time.process_time()
         for i in range(0, len(X), size):
             model.partial_fit(X[i : i + size], y[i : i + size])
@@ -112,7 +112,7 @@ def test_single_rows_cost_little_more_than_batches():
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 3)])
 def test_another_number_of_targets_is_refused_and_leaves_the_stream(begun, before, after):
     X, y = next(batches(1))
-    model = ELMRegressor(n_hidden=5, random_state=0)
+    model = ELMRegressor(n_hidden=5, random_state=0, activation="sigmoid")
     for _ in range(begun):
         model.partial_fit(X, np.stack([y] * before, axis=1))
     predicted = model.predict(X)
@@ -125,7 +125,7 @@ def test_another_number_of_targets_is_refused_and_leaves_the_stream(begun, befor
 @pytest.mark.parametrize("begun", [1, 3, 25])
 def test_targets_of_1e100_in_a_later_batch_do_not_end_a_stream(begun, loss):
     X, y = next(batches(1, rows=40))
-    model = ELMRegressor(loss, n_hidden=5, random_state=0)
+    model = ELMRegressor(loss, n_hidden=5, random_state=0, activation="sigmoid")
     for scale in [1.0] * begun + [1e100, 1.0]:
         model.partial_fit(X, scale * y)
     assert np.isfinite(model.coef_).all()
@@ -134,22 +134,24 @@ def test_targets_of_1e100_in_a_later_batch_do_not_end_a_stream(begun, loss):
 def test_fit_ends_a_stream():
     model = streamed(batches(3))
     X, y = next(batches(1, seed=5))
-    expected = ELMRegressor(n_hidden=30, random_state=0).fit(X, y)
+    expected = ELMRegressor(n_hidden=30, random_state=0, activation="sigmoid").fit(X, y)
     np.testing.assert_array_equal(model.fit(X, y).coef_, expected.coef_)
-    fresh = ELMRegressor(n_hidden=30, random_state=0).partial_fit(X, y)
+    fresh = ELMRegressor(n_hidden=30, random_state=0, activation="sigmoid").partial_fit(X, y)
     np.testing.assert_array_equal(model.partial_fit(X, y).coef_, fresh.coef_)
 
 
 def test_several_outputs_keep_their_shape():
     X, y = next(batches(1))
-    model = ELMRegressor(n_hidden=30, random_state=0).partial_fit(X, np.stack([y, -y], axis=1))
+    model = ELMRegressor(n_hidden=30, random_state=0, activation="sigmoid").partial_fit(
+        X, np.stack([y, -y], axis=1)
+    )
     assert model.coef_.shape == (2, 30)
     assert model.predict(X).shape == (100, 2)
 
 
 def test_classifier_streams_with_all_classes_named_first():
     rng = np.random.RandomState(0)
-    model = ELMClassifier(KMPE(p=2, sigma=1.0), n_hidden=30, random_state=0)
+    model = ELMClassifier(KMPE(p=2, sigma=1.0), n_hidden=30, random_state=0, activation="sigmoid")
     for k in range(25):
         X = rng.normal(size=(60, 2))
         y = np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 0)]
@@ -161,7 +163,7 @@ def test_classifier_streams_with_all_classes_named_first():
 
 def test_unknown_class_is_refused():
     X, _ = next(batches(1))
-    model = ELMClassifier(n_hidden=5).partial_fit(X, np.arange(100) % 2)
+    model = ELMClassifier(n_hidden=5, activation="sigmoid").partial_fit(X, np.arange(100) % 2)
     with pytest.raises(ValueError, match="label 2, which is not among the classes"):
         model.partial_fit(X, np.arange(100) % 3)
     with pytest.raises(ValueError, match="are not those of the first batch"):
@@ -172,11 +174,11 @@ def test_unknown_class_is_refused():
 def test_impossible_forgetting_is_refused(forgetting):
     X, y = next(batches(1))
     with pytest.raises(ValueError, match="forgetting"):
-        ELMRegressor(forgetting=forgetting).partial_fit(X, y)
+        ELMRegressor(forgetting=forgetting, activation="sigmoid", n_hidden=100).partial_fit(X, y)
 
 
 def test_a_stream_has_no_intervals_and_says_so():
     X, y = make_sinc(60, random_state=0)
-    model = ELMRegressor(n_hidden=10, random_state=0).partial_fit(X, y)
+    model = ELMRegressor(n_hidden=10, random_state=0, activation="sigmoid").partial_fit(X, y)
     with pytest.raises(ValueError, match="a stream keeps no residuals for intervals: call fit"):
         model.predict(X, return_interval=0.9)

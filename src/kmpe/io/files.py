@@ -25,9 +25,11 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
 #: The types that a fitted model may hold beside those that skops trusts: those of this package,
 #: which have no code that a file decides, and data types of arrays.
 TYPES = (
+    "kmpe.choice.labels.LabelNoise",
     "kmpe.choice.noise.Noise",
     "kmpe.estimators.conformal.ConformalRegressor",
     "kmpe.estimators.elm.classifier.ELMClassifier",
+    "kmpe.estimators.elm.opening.Opening",
     "kmpe.estimators.elm.regressor.ELMRegressor",
     "kmpe.estimators.imputer.RobustImputer",
     "kmpe.estimators.linear.RobustLinearRegression",
@@ -47,6 +49,9 @@ TYPES = (
     "kmpe.losses.robust.Tukey",
     "kmpe.problems.pca.distances.Limits",
     "kmpe.rows.hidden_layer.HiddenLayer",
+    "kmpe.rows.kernel_nodes.Kernel",
+    "kmpe.rows.kernel_nodes.KernelNodes",
+    "kmpe.rows.kernel_nodes.Scaling",
     "kmpe.rows.source.Rows",
     "kmpe.solvers.stream.Stream",
     "kmpe.solvers.stream._Group",

@@ -4,21 +4,20 @@ An ONNX graph is a list of operations on named arrays. Each step of a pipeline a
 in the order in which the estimator computes them: results differ by rounding alone.
 """
 
-from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import kmpe
 from kmpe.estimators.elm import ELMClassifier, ELMRegressor
-from kmpe.estimators.elm.base import ELM
 from kmpe.estimators.linear import RobustLinearRegression
 from kmpe.estimators.projection import Projection
+from kmpe.io.graph import Graph, onnx_package
+from kmpe.io.onnx_layers import hidden
 
 __all__ = ["to_onnx"]
 
@@ -62,13 +61,13 @@ def to_onnx(estimator: Any, path: Any = None, *, interval: float | None = None) 
     >>> [output.name for output in to_onnx(model, interval=0.9).graph.output]
     ['prediction', 'interval']
     """
-    onnx = _onnx()
+    onnx = onnx_package()
     check_is_fitted(estimator)
     steps = (
         [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
     )
     steps = [step for step in steps if step is not None and step != "passthrough"]
-    graph = _Graph()
+    graph = Graph()
     name = "X"
     for step in steps[:-1]:
         name = _transformed(step, graph, name)
@@ -96,45 +95,11 @@ def to_onnx(estimator: Any, path: Any = None, *, interval: float | None = None) 
     return model
 
 
-class _Graph:
-    """Operations and constants, and names for them."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: dict[str, npt.NDArray[Any]] = {}
-
-    def __call__(self, operation: str, *inputs: Any, out: str = "", **attributes: Any) -> str:
-        """Add an operation on names and arrays; return the name of its result."""
-        names = [name if isinstance(name, str) else self._constant(name) for name in inputs]
-        out = out or f"{operation.lower()}{len(self.nodes)}"
-        self.nodes.append(_onnx().helper.make_node(operation, names, [out], **attributes))
-        return out
-
-    def scaled(self, name: str, factors: Any, out: str = "") -> str:
-        """Multiply columns by factors.
-
-        onnxruntime moves a single factor into a neighbouring MatMul, and rounds it to single
-        precision on the way. As a matrix of one entry it stays where it is.
-        """
-        factors = np.asarray(factors, dtype=np.float64)
-        if factors.size == 1:
-            return self("MatMul", name, factors.reshape(1, 1), out=out)
-        return self("Mul", name, factors, out=out)
-
-    def _constant(self, value: Any) -> str:
-        value = np.asarray(value)
-        if value.dtype.kind == "f":
-            value = value.astype(np.float64)
-        name = f"c{len(self.constants)}"
-        self.constants[name] = value
-        return name
-
-
 # -- steps before the last ---------------------------------------------------------------------
 
 
 @singledispatch
-def _transformed(step: Any, graph: _Graph, name: str) -> str:  # noqa: ARG001
+def _transformed(step: Any, graph: Graph, name: str) -> str:  # noqa: ARG001
     raise TypeError(
         f"{type(step).__name__} cannot be written as ONNX: pipelines of StandardScaler, "
         "MinMaxScaler, MaxAbsScaler, RobustScaler, RobustPCA or PCAL1 and an estimator can"
@@ -142,35 +107,35 @@ def _transformed(step: Any, graph: _Graph, name: str) -> str:  # noqa: ARG001
 
 
 @_transformed.register(StandardScaler)
-def _standard(step: Any, graph: _Graph, name: str) -> str:
+def _standard(step: Any, graph: Graph, name: str) -> str:
     name = graph("Sub", name, step.mean_) if step.with_mean else name
     return graph.scaled(name, 1 / step.scale_) if step.with_std else name
 
 
 @_transformed.register(RobustScaler)
-def _robust(step: Any, graph: _Graph, name: str) -> str:
+def _robust(step: Any, graph: Graph, name: str) -> str:
     name = graph("Sub", name, step.center_) if step.with_centering else name
     return graph.scaled(name, 1 / step.scale_) if step.with_scaling else name
 
 
 @_transformed.register(MaxAbsScaler)
-def _max_abs(step: Any, graph: _Graph, name: str) -> str:
+def _max_abs(step: Any, graph: Graph, name: str) -> str:
     name = graph.scaled(name, 1 / step.scale_)
     return _clipped(graph, name, -1.0, 1.0) if getattr(step, "clip", False) else name
 
 
 @_transformed.register(MinMaxScaler)
-def _min_max(step: Any, graph: _Graph, name: str) -> str:
+def _min_max(step: Any, graph: Graph, name: str) -> str:
     name = graph("Add", graph.scaled(name, step.scale_), step.min_)
     return _clipped(graph, name, *step.feature_range) if step.clip else name
 
 
-def _clipped(graph: _Graph, name: str, low: float, high: float) -> str:
+def _clipped(graph: Graph, name: str, low: float, high: float) -> str:
     return graph("Min", graph("Max", name, np.float64(low)), np.float64(high))
 
 
 @_transformed.register(Projection)
-def _projected(step: Any, graph: _Graph, name: str, out: str = "") -> str:
+def _projected(step: Any, graph: Graph, name: str, out: str = "") -> str:
     W = step.components_ if step.scale_ is None else step.components_ / step.scale_
     scores = graph("MatMul", name, np.asarray(W, dtype=np.float64).T)
     centre = np.asarray(step.mean_ @ W.T)
@@ -185,7 +150,7 @@ Output = tuple[str, int, list[Any]]
 
 
 @singledispatch
-def _outputs(step: Any, graph: _Graph, name: str, interval: float | None) -> list[Output]:  # noqa: ARG001
+def _outputs(step: Any, graph: Graph, name: str, interval: float | None) -> list[Output]:  # noqa: ARG001
     raise TypeError(
         f"{type(step).__name__} cannot be written as ONNX: ELMRegressor, ELMClassifier, "
         "RobustLinearRegression, RobustPCA and PCAL1 can"
@@ -193,30 +158,34 @@ def _outputs(step: Any, graph: _Graph, name: str, interval: float | None) -> lis
 
 
 @_outputs.register(Projection)
-def _pca(step: Any, graph: _Graph, name: str, interval: float | None) -> list[Output]:  # noqa: ARG001
+def _pca(step: Any, graph: Graph, name: str, interval: float | None) -> list[Output]:  # noqa: ARG001
     _projected(step, graph, name, out="scores")
-    return [("scores", _onnx().TensorProto.DOUBLE, ["n", step.n_components_])]
+    return [("scores", onnx_package().TensorProto.DOUBLE, ["n", step.n_components_])]
 
 
 @_outputs.register(RobustLinearRegression)
-def _linear(step: Any, graph: _Graph, name: str, interval: float | None) -> list[Output]:
+def _linear(step: Any, graph: Graph, name: str, interval: float | None) -> list[Output]:
     product = graph("MatMul", name, np.atleast_2d(step.coef_).T)
     Y = graph("Add", product, np.atleast_1d(step.intercept_))
     return _regression(step, graph, Y, interval)
 
 
 @_outputs.register(ELMRegressor)
-def _elm_regressor(step: Any, graph: _Graph, name: str, interval: float | None) -> list[Output]:
-    coef = step.coef_.reshape(-1, step.n_hidden_).T
-    return _regression(step, graph, graph("MatMul", _hidden(step, graph, name), coef), interval)
+def _elm_regressor(step: Any, graph: Graph, name: str, interval: float | None) -> list[Output]:
+    coef = step.coef_.reshape(-1, step.hidden_layer_.n_features).T
+    return _regression(
+        step, graph, graph("MatMul", hidden(step.hidden_layer_, graph, name), coef), interval
+    )
 
 
 @_outputs.register(ELMClassifier)
-def _elm_classifier(step: Any, graph: _Graph, name: str, interval: float | None) -> list[Output]:  # noqa: ARG001
-    types = _onnx().TensorProto
+def _elm_classifier(step: Any, graph: Graph, name: str, interval: float | None) -> list[Output]:  # noqa: ARG001
+    types = onnx_package().TensorProto
     two = len(step.classes_) == 2
     coef = step.coef_.T
-    scores = graph("MatMul", _hidden(step, graph, name), coef, out="" if two else "decision")
+    scores = graph(
+        "MatMul", hidden(step.hidden_layer_, graph, name), coef, out="" if two else "decision"
+    )
     if two:
         first, second = (graph("Gather", scores, np.int64(i), axis=1) for i in (0, 1))
         decision = graph("Sub", second, first, out="decision")
@@ -233,9 +202,9 @@ def _elm_classifier(step: Any, graph: _Graph, name: str, interval: float | None)
     ]
 
 
-def _regression(step: Any, graph: _Graph, Y: str, interval: float | None) -> list[Output]:
+def _regression(step: Any, graph: Graph, Y: str, interval: float | None) -> list[Output]:
     """Return prediction and interval from the predictions of shape (n, q)."""
-    double = _onnx().TensorProto.DOUBLE
+    double = onnx_package().TensorProto.DOUBLE
     single = step.coef_.ndim == 1
     shape: list[Any] = ["n"] if single else ["n", len(step.coef_)]
     if single:
@@ -251,47 +220,3 @@ def _regression(step: Any, graph: _Graph, Y: str, interval: float | None) -> lis
     apart = [graph("Unsqueeze", end, np.array([-1])) for end in ends]
     graph("Concat", *apart, out="interval", axis=-1)
     return [("prediction", double, shape), ("interval", double, [*shape, 2])]
-
-
-def _hidden(step: ELM, graph: _Graph, name: str) -> str:
-    layer = step.hidden_layer_
-    activation = layer.activation
-    if callable(activation) or activation not in _ACTIVATIONS:
-        raise TypeError(
-            f"the activation {activation!r} cannot be written as ONNX: choose one of "
-            f"{', '.join(_ACTIVATIONS)}"
-        )
-    W, b = layer.W.astype(np.float64), layer.b.astype(np.float64)
-    if activation == "rbf":
-        squares = graph("ReduceSum", graph("Mul", name, name), np.array([1]), keepdims=1)
-        z = graph("Add", graph("MatMul", name, -2 * W), squares)
-        z = graph("Max", graph("Add", z, (W * W).sum(axis=0)), np.float64(0.0))
-        z = graph.scaled(z, b)
-    else:
-        z = graph("Add", graph("MatMul", name, W), b)
-    H = _ACTIVATIONS[activation](graph, z)
-    return graph.scaled(H, np.full(len(b), np.sqrt(2.0))) if activation == "fourier" else H
-
-
-def _hard_limit(graph: _Graph, z: str) -> str:
-    below = graph("Less", z, np.float64(0.0))
-    return graph("Where", below, np.float64(0.0), np.float64(1.0))
-
-
-_ACTIVATIONS: dict[str, Callable[[_Graph, str], str]] = {
-    "sigmoid": lambda graph, z: graph("Sigmoid", z),
-    "tanh": lambda graph, z: graph("Tanh", z),
-    "relu": lambda graph, z: graph("Relu", z),
-    "sine": lambda graph, z: graph("Sin", z),
-    "hard_limit": _hard_limit,
-    "rbf": lambda graph, z: graph("Exp", graph("Neg", z)),
-    "fourier": lambda graph, z: graph("Cos", z),
-}
-
-
-def _onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError("ONNX graphs need onnx: pip install 'kmpe[onnx]'", name="onnx") from error
-    return onnx

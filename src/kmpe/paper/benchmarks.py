@@ -45,7 +45,11 @@ def build(row: Benchmark, machine: Machine, random_state: int) -> BaseEstimator:
     """Return the estimator of a machine for the task of a row."""
     estimator = ELMRegressor if row.task == "regression" else ELMClassifier
     return estimator(
-        machine.loss, n_hidden=machine.L, alpha=machine.alpha, random_state=random_state
+        machine.loss,
+        n_hidden=machine.L,
+        activation="sigmoid",
+        alpha=machine.alpha,
+        random_state=random_state,
     )
 
 
@@ -57,7 +61,9 @@ def draw(row: Benchmark, X: Any, y: Any, seed: int, repeat: int) -> dict[str, li
     models = {method: build(row, machine, layer) for method, machine in row.machines.items()}
     kmpe = row.machines["ELM-KMPE"]
     estimator = ELMRegressor if row.task == "regression" else ELMClassifier
-    models[DEFAULT] = estimator(n_hidden=kmpe.L, alpha=kmpe.alpha, random_state=layer)
+    models[DEFAULT] = estimator(
+        n_hidden=kmpe.L, activation="sigmoid", alpha=kmpe.alpha, random_state=layer
+    )
     if row.task == "regression":
         models["HuberRegressor"] = HuberRegressor(alpha=0.0, max_iter=1000)
     scores = {}

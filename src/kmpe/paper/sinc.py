@@ -22,7 +22,10 @@ def draw(noise: str, machines: Mapping[str, Machine], seed: int, repeat: int) ->
     models = {method: _build(machine, seed, repeat) for method, machine in machines.items()}
     kmpe = machines["ELM-KMPE"]
     models[DEFAULT] = ELMRegressor(
-        n_hidden=kmpe.L, alpha=kmpe.alpha, random_state=_layer(seed, repeat)
+        n_hidden=kmpe.L,
+        activation="sigmoid",
+        alpha=kmpe.alpha,
+        random_state=_layer(seed, repeat),
     )
     return {
         method: float(root_mean_squared_error(y_test, model.fit(X, y).predict(X_test)))
@@ -64,7 +67,11 @@ def _data(noise: str, seed: int, repeat: int) -> tuple[Any, Any, Any, Any]:
 
 def _build(machine: Machine, seed: int, repeat: int) -> ELMRegressor:
     return ELMRegressor(
-        machine.loss, n_hidden=machine.L, alpha=machine.alpha, random_state=_layer(seed, repeat)
+        machine.loss,
+        n_hidden=machine.L,
+        activation="sigmoid",
+        alpha=machine.alpha,
+        random_state=_layer(seed, repeat),
     )
 
 

@@ -31,7 +31,7 @@ def tune(task: str, X: Any, y: Any, seed: int, name: str) -> dict[str, Machine]:
     for method, (loss, grid) in losses.items():
         state = seed_of(seed, "tune", name, method)
         estimator = (ELMRegressor if task == "regression" else ELMClassifier)(
-            loss, random_state=state
+            loss, activation="sigmoid", random_state=state
         )
         grid = {"n_hidden": _NODES, **grid}
         search = RandomizedSearchCV(

@@ -47,6 +47,11 @@ class Factor:
         solution, _ = lapack.dpotrs(self.upper, scaled)
         return np.asarray(solution / self.size[:, None])
 
+    def root_of_inverse(self) -> Array:
+        """Return V with VVᵀ = B⁻¹."""
+        V, _ = lapack.dtrtri(self.upper)
+        return np.asarray(np.triu(V) / self.size[:, None])
+
     @property
     def sharp(self) -> bool:
         """Whether B is so far from singular that its rounding does no harm."""

@@ -1,22 +1,23 @@
 """What the two machines share: the hidden layer and the fit of its output weights."""
 
 import numbers
-import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from kmpe.arrays import Array, Index, held
-from kmpe.choice.penalty import WIDTHS, Tuned, Tuning, choose_width
+from kmpe.arrays import Array, held
+from kmpe.choice.labels import LabelNoise
+from kmpe.choice.penalty import WIDTHS
 from kmpe.choice.scale import GivenLoss
+from kmpe.choice.widths import choose_machine
+from kmpe.estimators.elm.fitting import Fitted, Settings, centred, fit_drawn, fit_tuned
+from kmpe.estimators.elm.opening import Opening
 from kmpe.estimators.inputs import (
-    RobustnessWarning,
     check_loss,
     check_number,
     check_weights,
@@ -30,41 +31,40 @@ from kmpe.losses import Correntropy, Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.arranged import arranged
 from kmpe.rows.checks import counted_weights
-from kmpe.rows.files import Reader
 from kmpe.rows.hidden_layer import ACTIVATIONS, Activation, HiddenLayer
+from kmpe.rows.kernel_nodes import KernelNodes
 from kmpe.rows.source import Outputs, Rows
-from kmpe.rows.threads import MOST_KEPT, free_memory, team
-from kmpe.solvers.minimise import solve
+from kmpe.rows.threads import team
 from kmpe.solvers.record import Fit
-from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.stream import Stream
-from kmpe.solvers.walk import Chosen, walk
+from kmpe.solvers.walk import walk
 from kmpe.starts.ridge import INITS, RidgeStart
 
 __all__ = ["ELM"]
-
-_DEAD = (
-    "Every hidden node is 0 on every row, so that 0 is predicted: scale X so that differences of "
-    "order 1 matter, or choose another activation."
-)
 
 
 class ELM(BaseEstimator):  # type: ignore[misc]
     """A random hidden layer, and output weights fitted robustly."""
 
     coef_: Array
-    hidden_layer_: HiddenLayer
+    hidden_layer_: HiddenLayer | KernelNodes
     #: What "adaptive" stands for where it is known beforehand; None where residuals must tell.
     _known_loss: ClassVar[Loss | None] = None
+    _classifies: ClassVar[bool] = False
+    _labels: LabelNoise | None = None
     _stream: Stream | None = None
+    _stream_layer: HiddenLayer | KernelNodes | None = None
+    _centre: Array = np.zeros(1)
+    _kind: np.dtype[Any]
+    _opening: Opening | None = None
     set_params = set_parameters
 
     def __init__(
         self,
         loss: Loss | str = "adaptive",
         *,
-        n_hidden: int | str = 100,
-        activation: Activation = "sigmoid",
+        n_hidden: int | str = "auto",
+        activation: Activation = "auto",
         alpha: float | str = "auto",
         init: str = "robust",
         max_iter: int = 100,
@@ -87,7 +87,16 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     @property
     def n_hidden_(self) -> int:
         """The number of hidden nodes: the chosen one."""
-        return self.hidden_layer_.n_features
+        layer = self.hidden_layer_
+        return layer.n_nodes if isinstance(layer, KernelNodes) else layer.n_features
+
+    @property
+    def input_scales_(self) -> Array:
+        """How much each input matters: one over its width, in its own robust units."""
+        layer = self.hidden_layer_
+        if not isinstance(layer, KernelNodes):
+            raise AttributeError('input_scales_ are chosen with activation="auto" only')
+        return layer.kernel.scales * (layer.scaling.per > 0)
 
     def transform_hidden(self, X: Any) -> Array:
         """Return the features H of the hidden layer, (19) of the paper.
@@ -100,6 +109,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n, n_hidden_)
+            With ``activation="auto"`` columns of the linear part and the constant follow.
         """
         check_is_fitted(self)
         X = read(self, X, reset=False, accept_sparse="csr")
@@ -111,107 +121,130 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
-        """Draw the hidden layer and fit the targets T of shape (n, q)."""
+        """Choose or draw the hidden layer, and fit the targets T of shape (n, q)."""
         self._check_parameters()
         a, unit = counted_weights(check_weights(sample_weight, X), T)
-        layer, alpha = self._draw_layer(X), self._given_alpha()
-        X, T, a, X0, T0, back = arranged(X, T, a)
-        tuning = Tuning(self._given_loss(), None if alpha is None else alpha / unit, self.init)
+        layer = None if self._tunes_itself else self._draw_layer(X)
+        table, settings = arranged(X, T, a), self._settings()
         with team():
-            rows = Rows(X, T, a, layer)
-            if isinstance(self.n_hidden, str):
-                layer = layer.first(choose_width(rows, loss=tuning.loss, alpha=tuning.alpha))
-                rows = replace(rows, features=layer)
-            if len(T) * layer.n_features * X.dtype.itemsize <= self._memory_limit(X):
-                rows = rows.stored(X.dtype)
-            walked = walk(Ridge.of(rows), tuning.start, tuning.choose, self._solve)
-            problem, fit = walked.chosen.problem, walked.fit
-            beta = problem.coefficients(fit.theta)
-            idle = T0 - Rows.inputs(X0, layer).column(Outputs(beta), T.shape[1])
-            R = np.concatenate([problem.residuals(fit.theta), idle])
-            a = np.append(problem.sample_weight, np.zeros(len(T0)))
-        if not fit.status.converged:
-            warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
-        if T.any() and not fit.theta.any() and not problem.with_penalties(0.0).gram().any():
-            warnings.warn(_DEAD, RobustnessWarning, stacklevel=3)
-        tuned: Tuned = walked.chosen.details
-        self.hidden_layer_ = layer
-        self._keep_coef(beta, X.dtype)
-        self.loss_ = fit.loss
-        self.alpha_ = tuned.alpha * unit
-        self.noise_ = tuned.noise
-        self.weights_ = fit.criterion.weight(np.einsum("ij,ij->i", R, R))[back]
-        self.n_iter_ = fit.n_iter
-        self.history_ = unit * np.array(fit.history)
-        self.status_ = fit.message
+            if layer is None:
+                fitted = fit_tuned(table, unit, settings, classes=self._classifies)
+            else:
+                fitted = fit_drawn(table, unit, layer, settings)
+        self._keep(fitted, unit)
+
+    def _keep(self, fitted: Fitted, unit: float) -> None:
+        """Set the attributes that every machine has."""
+        self.hidden_layer_ = fitted.layer
+        self._keep_coef(fitted.beta, fitted.dtype)
+        self.loss_, self.alpha_, self.noise_ = fitted.loss, fitted.alpha, fitted.noise
+        self.weights_ = fitted.weights
+        self.degrees_of_freedom_ = fitted.degrees_of_freedom
+        self.tuning_, self._labels = fitted.table, fitted.labels
+        self.n_iter_ = fitted.fit.n_iter
+        self.history_ = unit * np.array(fitted.fit.history)
+        self.status_ = fitted.fit.message
         self._stream = None
-        self._set_outliers(R, a, tuned.degrees_of_freedom, back)
+        R, a = fitted.R, fitted.a
+        # Leave-one-out residuals have nothing to be corrected for.
+        df = 0.0 if isinstance(fitted.layer, KernelNodes) else fitted.degrees_of_freedom
+        self.outlier_scores_, self.scale_ = scaled_residuals(R, a, df)
+        self.outliers_ = self.outlier_scores_ > outlier_limit(R.shape[1])
+        if fitted.labels is not None and self._given_loss() is None:
+            self.outliers_ = self.weights_ < 0.5
+        self._interval_residuals = leave_one_out(R, min(df / float(a.sum()), 0.9))
+        self._sample_weight = a
 
-    def _solve(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
-        if self.init == "zero" and self._given_loss() is not None:
-            return self._solve_as_printed(chosen)
-        return solve(chosen, max_iter=self.max_iter, tol=self.tol)
-
-    def _solve_as_printed(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
-        """Algorithm 1 to the letter."""
-        return reweight(
-            chosen.problem,
-            chosen.loss,
-            chosen.theta,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            as_printed=True,
+    def _settings(self) -> Settings:
+        return Settings(
+            self._given_loss(),
+            self._given_alpha(),
+            None if isinstance(self.n_hidden, str) else int(self.n_hidden),
+            self.init,
+            self.max_iter,
+            self.tol,
+            self.memory_limit,
         )
+
+    @property
+    def _tunes_itself(self) -> bool:
+        return isinstance(self.activation, str) and self.activation == "auto"
 
     def _fit_opening(self, problem: Ridge) -> Fit[Array]:
         """Return the fit to the first batches of a stream, α in its problem."""
         loss = self._given_loss() or Correntropy()
-        return walk(problem, RidgeStart(loss, "robust"), GivenLoss(loss), self._solve).fit
+        start = RidgeStart(loss, "robust")
+        return walk(problem, start, GivenLoss(loss), self._settings().solve).fit
 
     def _given_loss(self) -> Loss | None:
-        return self._known_loss if isinstance(self.loss, str) else self.loss
+        if isinstance(self.loss, str):
+            return None if self._tunes_itself else self._known_loss
+        return self.loss
 
     def _given_alpha(self) -> float | None:
         return None if isinstance(self.alpha, str) else float(self.alpha)
 
-    def _set_outliers(self, R: Array, a: Array, df: float, back: Index | slice) -> None:
-        """Set the scores of the rows: residual norms over their scale."""
-        scores, self.scale_ = scaled_residuals(R, a, df)
-        self.outlier_scores_ = scores[back]
-        self.outliers_ = self.outlier_scores_ > outlier_limit(R.shape[1])
-        self._interval_residuals = leave_one_out(R, min(df / float(a.sum()), 0.9))[back]
-        # Equal rows share the weight of the one that was fitted.
-        shared = 1 if isinstance(back, slice) else np.bincount(back)[back]
-        self._sample_weight = a[back] / shared
-
     def _partial_fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Go on with the targets T of one more batch."""
         self._check_parameters()
-        a = check_weights(sample_weight, X)
-        stream, layer = self._stream, getattr(self, "hidden_layer_", None)
-        if stream is None or layer is None:
-            # A stream begins before anything can be chosen: 100 nodes and α = 0.001 must do.
-            layer = self._draw_layer(X)
-            if isinstance(self.n_hidden, str):
-                layer = layer.first(100)
-            loss, alpha = self._given_loss() or Correntropy(), self._given_alpha()
-            alpha = 1e-3 if alpha is None else alpha
-            stream = Stream(loss, alpha, float(self.forgetting))
-        X, T, a, _, T0, back = arranged(X, T, a)
+        X, T, a, _, T0, back = arranged(X, T, check_weights(sample_weight, X))
+        batch = Rows(X, T, a)
+        opening = self._opening if self._stream is not None else Opening.of(self._tunes_itself)
+        stream, layer, centre = self._stream, self._stream_layer, self._centre
         with team():
-            batch = Rows(X, T, a, layer).stored()
-            stream, w = stream.after(batch, self._fit_opening)
-        self.hidden_layer_, self._stream = layer, stream
+            if opening is not None:
+                opening = opening.with_batch(batch)
+            if stream is None or (opening is not None and opening.has_grown):
+                stream, layer, centre, opening = self._opened(batch, opening)
+                earlier = () if opening is None else opening.batches[:-1]
+                for some in earlier:
+                    stream, _ = stream.after(_features(some, layer, centre), self._fit_opening)
+            assert layer is not None
+            stream, w = stream.after(_features(batch, layer, centre), self._fit_opening)
+        if isinstance(layer, KernelNodes):
+            self.hidden_layer_, beta = layer.plain(), layer.original(stream.theta, centre)
+        else:
+            self.hidden_layer_, beta = layer, stream.theta
+        self._stream, self._stream_layer, self._centre = stream, layer, centre
+        self._opening = None if opening is None or opening.is_long else opening
         self.weights_ = np.append(w, np.zeros(len(T0)))[back]
-        self._keep_coef(stream.theta, X.dtype)
+        self._keep_coef(beta, X.dtype)
         self.loss_ = stream.resolved()
+
+    def _opened(
+        self, batch: Rows, opening: Opening | None
+    ) -> tuple[Stream, HiddenLayer | KernelNodes, Array, Opening | None]:
+        """Return a new stream and its layer: drawn, or chosen on the batches so far."""
+        loss, alpha = self._given_loss() or Correntropy(), self._given_alpha()
+        settings = self._settings()
+        layer: HiddenLayer | KernelNodes
+        if opening is None:
+            # Nothing is chosen for a layer that is drawn: 100 nodes and α = 0.001 must do.
+            layer = self._draw_layer(batch.X)
+            layer = layer.first(100) if settings.n_hidden is None else layer
+            centre = np.zeros(batch.n_targets)
+            alpha = 1e-3 if alpha is None else alpha
+        else:
+            rows = opening.joined()
+            centre = centred(rows.T, rows.a)
+            rows = replace(rows, T=rows.T - centre)
+            machine = choose_machine(
+                rows,
+                n_hidden=settings.n_hidden or 100,
+                alpha=alpha,
+                classes=centre if self._classifies else None,
+            )
+            self._labels = machine.labels
+            layer, alpha, opening = machine.features, machine.alpha, opening.chosen()
+        return Stream(loss, alpha, float(self.forgetting)), layer, centre, opening
 
     def _output(self, X: Any) -> Array:
         check_is_fitted(self)
         X = read(self, X, reset=False, accept_sparse="csr")
-        coef = self.coef_.reshape(-1, self.n_hidden_).T
+        coef = self.coef_.reshape(-1, self.hidden_layer_.n_features).T
         Y = Rows.inputs(X, self.hidden_layer_).column(Outputs(coef), coef.shape[1])
-        Y = Y.astype(np.result_type(X.dtype, coef.dtype), copy=False)
+        kind = self._kind if isinstance(self.hidden_layer_, KernelNodes) else coef.dtype
+        Y = Y.astype(np.result_type(X.dtype, kind), copy=False)
         return Y if self.coef_.ndim == 2 else Y[:, 0]
 
     def _begins(self) -> bool:
@@ -223,20 +256,16 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         return HiddenLayer.draw(X.shape[1], n_hidden, self.activation, rng, X.dtype)
 
     def _keep_coef(self, theta: Array, dtype: npt.DTypeLike) -> None:
-        self.coef_ = np.ascontiguousarray(held(theta.T, dtype))
-
-    def _memory_limit(self, X: Any) -> float:
-        """Return how many bytes H may take: a quarter of the memory that is free by default."""
-        if self.memory_limit is not None:
-            return self.memory_limit
-        # What is read from a file was too large for the memory: H will be as well.
-        most = MOST_KEPT if isinstance(X, Reader) else np.inf
-        return min(0.25 * free_memory(), most)
+        coef = np.ascontiguousarray(held(theta.T, dtype))
+        self._kind = coef.dtype
+        # Kernel values of near nodes cancel: their coefficients stay in double precision.
+        nodes = isinstance(self.hidden_layer_, KernelNodes)
+        self.coef_ = np.ascontiguousarray(theta.T) if nodes else coef
 
     def _check_parameters(self) -> None:
         check_loss(self.loss)
-        if not callable(self.activation) and self.activation not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
+        if not (callable(self.activation) or self._tunes_itself or self.activation in ACTIVATIONS):
+            known = ", ".join(["auto", *ACTIVATIONS])
             raise ValueError(f"activation={self.activation!r} must be a callable or one of {known}")
         if self.init not in INITS:
             raise ValueError(f"init={self.init!r} must be one of {', '.join(INITS)}")
@@ -249,3 +278,8 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         limit = self.memory_limit
         if limit is not None and not (isinstance(limit, numbers.Real) and float(limit) >= 0):
             raise ValueError(f"memory_limit={limit!r} must be None or a number of bytes")
+
+
+def _features(batch: Rows, layer: HiddenLayer | KernelNodes | None, centre: Array) -> Rows:
+    """Return a batch with its features in memory."""
+    return replace(batch, T=batch.T - centre, features=layer).stored()

@@ -57,6 +57,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
     """
 
     classes_: npt.NDArray[Any]
+    _classifies = True
     # The targets are 0 and 1, so the scale of an error is known: that of a wrong label is √2. A
     # scale taken from the residuals would be too small wherever the classes are easily told
     # apart but for one, and give that one up (0.77 instead of 0.92 on the digits).
@@ -160,8 +161,8 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes.
 
-        Least squares on one-hot targets estimates them directly; the scores are moved to the
-        nearest point of the probability simplex.
+        The softmax of the scores, at the temperature that suits the scores of training rows left
+        out. Scores of a random layer are moved to the nearest point of the probability simplex.
 
         Parameters
         ----------
@@ -172,7 +173,8 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         array of shape (n, n_classes)
         """
-        return _nearest_probabilities(self._output(X))
+        F = self._output(X)
+        return _nearest_probabilities(F) if self._labels is None else self._labels.probabilities(F)
 
 
 def _nearest_probabilities(scores: Array) -> Array:

@@ -15,25 +15,33 @@ __all__ = ["ELMRegressor"]
 class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     """Extreme learning machine for regression with a robust loss.
 
-    The output weights β minimise ½ Σ ρ(‖tᵢ - hᵢβ‖²) + ½ α ‖β‖², where h is a random hidden layer
-    and ρ the loss. With `KMPE` this is the paper's ELM-KMPE (Algorithm 1), with `Correntropy`
-    its ELM-RCC, with `Squared` its RELM, and with `Squared` and ``alpha=0`` its ELM.
+    The output weights β minimise ½ Σ ρ(‖tᵢ - hᵢβ‖²) + ½ α ‖β‖², where h is a hidden layer and ρ
+    the loss. Without arguments the machine tunes itself: inputs of any unit are scaled, nodes stand
+    on rows, and a width for each input, the share of smooth, rough and linear functions, the
+    noise, the number of nodes and the loss are chosen by the evidence of the data.
+
+    With ``activation="sigmoid"`` the layer is random and sees the inputs as they are, as in the
+    paper: with `KMPE` this is its ELM-KMPE (Algorithm 1), with `Correntropy` its ELM-RCC, with
+    `Squared` its RELM, and with `Squared` and ``alpha=0`` its ELM.
 
     Parameters
     ----------
     loss : "adaptive" or Loss, default="adaptive"
         A loss of this package, or minus the log density of the noise that the residuals show.
-    n_hidden : int or "auto", default=100
-        The number of hidden nodes. "auto" draws 800 and keeps the first 25, 50, 100, 200, 400 or
-        800, by generalised cross-validation of a robust fit; a stream keeps 100.
-    activation : str or callable, default="sigmoid"
-        "sigmoid", "tanh", "relu", "sine", "hard_limit", "rbf" (exp(-b ‖x - w‖²)), "fourier"
-        (random cosines) or a function of the array xW + b. W is drawn from U(-1, 1) and b from
-        U(0, 1): scale the inputs so that differences of order 1 matter.
+    n_hidden : int or "auto", default="auto"
+        The number of hidden nodes, at most. "auto" takes rows as nodes until they leave little
+        open beside the noise, up to √(2·10⁹ / n) or 100. Of a random layer it keeps the first 25,
+        50, 100, 200, 400 or 800 nodes by generalised cross-validation. A stream has at most 100.
+    activation : str or callable, default="auto"
+        "auto" is the machine that tunes itself. The others are random layers on inputs as they
+        are: "sigmoid", "tanh", "relu", "sine", "hard_limit", "rbf" (exp(-b ‖x - w‖²)), "fourier"
+        (random cosines) or a function of the array xW + b. Their W is drawn from U(-1, 1) and b
+        from U(0, 1): scale the inputs so that differences of order 1 matter.
     alpha : "auto" or float, default="auto"
-        Strength of the penalty on β, the paper's λ'. Zero gives the solution of smallest norm,
-        "auto" that of smallest generalised cross-validation. A number beside the adaptive loss
-        is that of least squares; ``alpha_`` is what the chosen loss gets.
+        Strength of the penalty on β, the paper's λ'. "auto" is the noise variance over that of the
+        function, by the evidence; of a random layer, by generalised cross-validation. Zero gives
+        a random layer's solution of smallest norm. A number beside the adaptive loss is that of
+        least squares; ``alpha_`` is what the chosen loss gets.
     init : {"robust", "ridge", "zero"}, default="robust"
         "robust" starts from a ridge fit and brings σ down from the largest residual to its
         value; "ridge" leaves out the second part. Both then take steps that never raise the
@@ -52,16 +60,27 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         anew, block by block, in every pass. By default a quarter of the memory that is free,
         and at most 256 MB where X is read from a file.
     random_state : int, RandomState or None
-        Seed of the hidden layer; samples of rows have a fixed one.
+        Seed of a random layer; the machine that tunes itself draws nothing but samples of rows,
+        which have a fixed one.
 
     Attributes
     ----------
-    coef_ : array of shape (n_hidden_,) or (n_targets, n_hidden_)
-        Output weights.
-    hidden_layer_ : HiddenLayer
-        Input weights ``W``, biases ``b`` and activation.
+    coef_ : array of shape (n_features,) or (n_targets, n_features)
+        Output weights of `transform_hidden`: those of the nodes, and with ``activation="auto"`` of
+        the linear part and a constant.
+    hidden_layer_ : KernelNodes or HiddenLayer
+        The nodes with their scaling and kernel, or input weights ``W``, biases ``b`` and
+        activation.
     n_hidden_ : int
         The number of hidden nodes: the chosen one.
+    input_scales_ : array of shape (n_features_in_,)
+        How much each input matters: one over its width, in robust units of the input. Nearly 0
+        for one that tells nothing beyond its linear part.
+    degrees_of_freedom_ : float
+        Effective number of parameters of the fit, the trace of its hat matrix.
+    tuning_ : list of dict
+        The criterion, round by round: log evidence, noise, variances of the smooth, rough and
+        linear part, the share of outliers, and the distribution of leave-one-out errors in words.
     loss_ : Loss
         The loss with σ as a number: the chosen one.
     alpha_ : float
@@ -72,11 +91,12 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     weights_ : array of shape (n,)
         Weight of each training row at the solution; an outlier has 0.
     outlier_scores_ : array of shape (n,)
-        Residual norm of each training row over ``scale_``.
+        Residual norm of each training row over ``scale_``; with ``activation="auto"`` that of
+        the row left out.
     outliers_ : array of bool of shape (n,)
         Rows whose score exceeds 2.58 for one target: on clean Gaussian data, 1% of them.
     scale_ : float
-        MAD of the residuals, corrected for the degrees of freedom where they are known.
+        MAD of these residuals, corrected for the degrees of freedom where that is needed.
     history_ : array
         Cost at the start and after each step.
     n_iter_ : int
@@ -97,8 +117,14 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     >>> from kmpe import ELMRegressor, KMPE
     >>> from kmpe.datasets import make_sinc
     >>> X, y = make_sinc(200, random_state=0)
-    >>> model = ELMRegressor(KMPE(p=4, sigma=0.8), n_hidden=90, alpha=2e-6, random_state=0)
     >>> X_test, y_test = make_sinc(200, noise=None, random_state=1)
+    >>> bool(ELMRegressor().fit(X, y).score(X_test, y_test) > 0.99)
+    True
+
+    The paper's machine:
+
+    >>> loss = KMPE(p=4, sigma=0.8)
+    >>> model = ELMRegressor(loss, n_hidden=90, activation="sigmoid", alpha=2e-6, random_state=0)
     >>> bool(model.fit(X, y).score(X_test, y_test) > 0.99)
     True
     """

@@ -1,0 +1,203 @@
+"""The evidence of a kernel machine, its gradient, and leave-one-out errors.
+
+Targets Y (n × q) are a Gaussian process with the covariance v C, C = K(θ) + diag(η / (a w)): a
+row of count a and weight w has the noise variance vη / (a w). With v at its best, the log evidence
+is, up to a constant (Rasmussen and Williams 2006, section 5.4),
+
+    -½ nq log(tr YᵀC⁻¹Y) - ½ q log det C.
+
+θ is the logarithm of one over the width of each input, of the variances of smooth, rough and linear
+part, of the ratio of the two widths, and of η. Each value with its gradient takes one Cholesky
+factor and one inverse.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.optimize import minimize
+
+from kmpe.arrays import Array
+from kmpe.rows.kernel_nodes import Kernel, squared_distances
+
+__all__ = ["Errors", "Evidence", "Theta"]
+
+# The logarithm of the linear part's variance that stands for none.
+_NO_LINE = -10.0
+
+
+@dataclass(frozen=True)
+class Theta:
+    """The logarithms that are chosen: scales of the inputs, or one for all, and five more."""
+
+    values: Array
+    d: int
+
+    @classmethod
+    def start(cls, d: int, *, common: bool) -> "Theta":
+        """Return widths of √d standard deviations, a smooth function and noise beside it.
+
+        From a rough one noise may be taken for part of the function.
+        """
+        first = np.full(1 if common else d, -0.5 * np.log(d))
+        linear = _NO_LINE if common else -2.0
+        return cls(np.append(first, [-0.7, -2.5, 0.0, linear, -1.5]), d)
+
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """Limits that numbers need: e⁻¹⁶ of the variance is rounding beside it."""
+        n_scales = len(self.values) - 5
+        line = (_NO_LINE, 5.0 if n_scales == self.d else _NO_LINE)
+        rest = [(-8.0, 5.0), (-8.0, 5.0), (-2.0, 2.0), line, (-16.0, 3.0)]
+        return [(-8.0, 4.0)] * n_scales + rest
+
+    @property
+    def scales(self) -> Array:
+        """One over the width of each input."""
+        return np.asarray(np.broadcast_to(np.exp(self.values[:-5]), self.d))
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that these are the logarithms of."""
+        smooth, rough, ratio, linear, _ = np.exp(self.values[-5:]).tolist()
+        linear = linear if self.values[-2] > _NO_LINE else 0.0
+        return Kernel(self.scales.copy(), smooth, rough, ratio, linear)
+
+    @property
+    def noise(self) -> float:
+        """The noise variance η over that of the process."""
+        return float(np.exp(self.values[-1]))
+
+    def shifted(self, by: float) -> "Theta":
+        """Return these with all widths times exp(-by)."""
+        values = self.values.copy()
+        values[:-5] += by
+        return Theta(values, self.d)
+
+    def prior(self) -> tuple[float, Array]:
+        """Return minus the log prior and its gradient.
+
+        Log-normal and weak: scales about their mean to a factor e, as few inputs matter much more
+        than others; their mean to e² about the start; the ratio to e, and variances to e³. Halved
+        and doubled, errors of `python -m benchmarks tables --quick` move by less than 1%.
+        """
+        start = Theta.start(self.d, common=len(self.values) == 6).values
+        scales, from_start = self.values[:-5], self.values - start
+        about = scales - scales.mean()
+        shift = float(from_start[:-5].mean())
+        rest = from_start[-5:] / np.array([9.0, 9.0, 0.5, 9.0, 9.0])
+        value = 0.5 * (float(about @ about) + shift**2 / 4 + float(rest @ from_start[-5:]))
+        return value, np.append(about + shift / 4 / len(scales), rest)
+
+
+class Errors(NamedTuple):
+    """Leave-one-out errors (n × q), variances of what the others leave open, and of the noise."""
+
+    errors: Array
+    open: Array
+    noise: float
+
+    @property
+    def scaled(self) -> Array:
+        """Root mean squared errors over the targets, over their standard deviations."""
+        s = np.einsum("ij,ij->i", self.errors, self.errors) / self.errors.shape[1]
+        return np.asarray(np.sqrt(s / (self.open + self.noise)))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The evidence of scaled inputs X, targets Y and counts a, to a power beside the prior."""
+
+    X: Array
+    Y: Array
+    a: Array
+    power: float = 1.0
+
+    @cached_property
+    def _line(self) -> Array:
+        return np.asarray(self.X @ self.X.T / self.X.shape[1])
+
+    def covariance(self, theta: Theta) -> Array:
+        """Return K(θ), the linear part and the constant included."""
+        kernel = theta.kernel
+        K = kernel(self.X, self.X)
+        K.flat[:: len(K) + 1] = kernel.smooth + kernel.rough
+        K += kernel.linear * self._line
+        K += 10.0
+        return K
+
+    def errors(self, theta: Theta, w: Array) -> Errors:
+        """Return errors of each row from the fit without it (Sundararajan and Keerthi 2001)."""
+        C = self.covariance(theta)
+        noise = theta.noise / (self.a * w)
+        C.flat[:: len(C) + 1] += noise
+        upper, _ = lapack.dpotrf(C)
+        solved, _ = lapack.dpotrs(upper, self.Y)
+        inverse, _ = lapack.dpotri(upper)
+        diagonal = np.diagonal(inverse)
+        v = float(np.vdot(self.Y, solved)) / self.Y.size
+        left = np.maximum(1 / diagonal - noise, 0.0)
+        return Errors(solved / diagonal[:, None], v * left, v * theta.noise)
+
+    def maximise(self, theta: Theta, w: Array, max_iter: int) -> tuple[Theta, float]:
+        """Return θ of the largest posterior density by L-BFGS, and its log."""
+
+        def minus_log(values: Array) -> tuple[float, Array]:
+            return self._minus_log(Theta(values, theta.d), w)
+
+        found: Any = minimize(
+            minus_log,
+            theta.values,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=theta.bounds,
+            options={"maxiter": max_iter},
+        )
+        return Theta(found.x, theta.d), -float(found.fun)
+
+    def _minus_log(self, theta: Theta, w: Array) -> tuple[float, Array]:
+        """Return minus the log posterior and its gradient."""
+        (n, q), kernel = self.Y.shape, theta.kernel
+        XG = self.X * kernel.scales
+        D2 = squared_distances(XG, XG)
+        D2.flat[:: n + 1] = 0
+        D = np.sqrt(D2)
+        smooth = kernel.smooth * np.exp(-0.5 * D2)
+        rough = kernel.rough * np.exp(-kernel.ratio * D)
+        noise = theta.noise / (self.a * w)
+        C = smooth + rough
+        C += kernel.linear * self._line
+        C += 10.0
+        C.flat[:: n + 1] += noise
+        upper, info = lapack.dpotrf(C, overwrite_a=1)
+        value, prior = theta.prior()
+        gradient = np.zeros_like(prior)
+        if info:
+            return 1e10, gradient
+        solved, _ = lapack.dpotrs(upper, self.Y)
+        total = float(np.vdot(self.Y, solved))
+        determinant = q * float(np.log(np.diagonal(upper)).sum())
+        value += self.power * (0.5 * n * q * np.log(total) + determinant)
+        inverse, _ = lapack.dpotri(upper, overwrite_c=1)
+        # Its upper triangle stands for both; G becomes the gradient in C.
+        G = np.triu(inverse, 1)
+        G += G.T
+        G.flat[:: n + 1] = np.diagonal(inverse)
+        G *= 0.5 * q
+        G -= (0.5 * n * q / total) * (solved @ solved.T)
+        by_smooth, by_rough = G * smooth, G * rough
+        gradient[-5] += by_smooth.sum()
+        gradient[-4] += by_rough.sum()
+        by_rough *= D
+        gradient[-3] -= kernel.ratio * by_rough.sum()
+        gradient[-2] += kernel.linear * np.vdot(G, self._line)
+        gradient[-1] += np.diagonal(G) @ noise
+        # dC/dD² times G; at distance 0 the rough part has no say.
+        np.divide(by_rough, D2, out=by_rough, where=D2 > 1e-12)
+        by_smooth += kernel.ratio * by_rough
+        pairs = by_smooth.sum(axis=1) @ XG**2 - np.einsum("ij,ij->j", XG, by_smooth @ XG)
+        by_scale = -2 * pairs
+        gradient[:-5] += by_scale if len(gradient) - 5 == theta.d else by_scale.sum()
+        return value, prior + self.power * gradient

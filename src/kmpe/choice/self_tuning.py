@@ -1,0 +1,171 @@
+"""Start and choice of the machine that tunes itself: what is left to choose is the loss.
+
+Residuals of a machine that spends many of its rows on the fit are too small to weigh rows by: an
+outlier among few neighbours is fitted, and looks good. So the rows are weighed by their
+leave-one-out errors (`kmpe.choice.widths`), and the fit is least squares with these weights. Three
+cases are left to a loss: one that is given; rows too many to have an error each; and noise that a
+loss suits much better, such as uniform noise, where residuals are many enough to show it.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kmpe.arrays import Array
+from kmpe.choice.believable import Mixture
+from kmpe.choice.loss import LOOKS, REFERENCE, choose_loss
+from kmpe.choice.noise import GRID, Noise, granularity
+from kmpe.choice.scale import GivenLoss
+from kmpe.choice.slope import mean_slope
+from kmpe.choice.widths import Judged, Machine, judged
+from kmpe.losses import Correntropy, Loss, Squared
+from kmpe.losses.density import LogDensity
+from kmpe.losses.scale import mad
+from kmpe.problems.ridge import Ridge
+from kmpe.problems.ridge_sums import squared_norms
+from kmpe.rows.source import Outputs, Rows
+from kmpe.solvers.minimise import START_ROWS, has_many_rows, minimise, sample_of
+from kmpe.solvers.walk import Begun, Chosen
+
+__all__ = ["Decided", "SelfTuning"]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided: α, the loss for the user, the noise, and weights of the rows if fixed."""
+
+    alpha: float
+    loss: Loss
+    noise: Noise | None
+    weights: Array | None = None
+
+
+@dataclass(frozen=True)
+class SelfTuning:
+    """Start and choice of the fit on a machine that was chosen.
+
+    Parameters
+    ----------
+    machine : Machine
+        The machine.
+    loss : Loss, optional
+        The loss; None chooses it.
+    init : {"robust", "ridge", "zero"}
+        Where a given loss begins: at the fit to believable rows, to all rows, or at 0.
+    classes : array of shape (q,), optional
+        As in `choose_machine`.
+    """
+
+    machine: Machine
+    loss: Loss | None
+    init: str = "robust"
+    classes: Array | None = None
+
+    def start(self, problem: Ridge) -> Begun[Ridge, Array]:
+        """Return where the fit begins, the penalty in its problem."""
+        machine = self.machine
+        some, H = machine.some, machine.H
+        w = machine.w if self.init == "robust" or self.loss is None else np.ones(len(H))
+        fit = judged(H, some.Y, some.a, w, machine.alpha)
+        if self.loss is not None:
+            # Residuals of a fit that spends half of the rows are too small for a scale.
+            E = fit.errors.errors
+            loss = self.loss.resolve(squared_norms(E), some.a, E.shape[1])
+            alpha = machine.alpha * self._slope(loss, fit.beta)
+            return self._begun(problem, fit.beta, Decided(alpha, loss, None), loss)
+        suited = None if machine.labels is not None else self._suited(fit)
+        if suited is not None:
+            beta, decided = suited
+            return self._begun(problem, beta, decided, decided.loss)
+        loss, noise = _shown(machine.mixture, fit), self._noise(fit)
+        if machine.place is None and machine.labels is None:
+            alpha = machine.alpha * self._slope(loss, fit.beta)
+            return self._begun(problem, fit.beta, Decided(alpha, loss, noise), loss)
+        weights = self._row_weights(problem, fit.beta)
+        problem = replace(problem, rows=replace(problem.rows, a=problem.sample_weight * weights))
+        decided = Decided(machine.alpha, loss, noise, weights)
+        return self._begun(problem, fit.beta, decided, Squared())
+
+    def _row_weights(self, problem: Ridge, beta: Array) -> Array:
+        """Return the weights of all rows; of labels that are not in the sample, by its fit."""
+        machine = self.machine
+        if machine.place is not None:
+            return machine.w[machine.place]
+        assert machine.labels is not None
+        assert self.classes is not None
+        F = problem.rows.column(Outputs(beta), problem.dim) + self.classes
+        return machine.labels.right(F, np.argmax(problem.rows.T + self.classes, axis=1))
+
+    def choose(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
+        """Return the loss with its σ a number."""
+        assert begun.loss is not None
+        return replace(GivenLoss(begun.loss)(begun), details=begun.details)
+
+    def _begun(
+        self, problem: Ridge, beta: Array, decided: Decided, loss: Loss
+    ) -> Begun[Ridge, Array]:
+        problem = problem.with_penalties(decided.alpha)
+        sample = sample_of(problem) if has_many_rows(problem) else problem
+        theta = beta if problem.basis is None else problem.basis.T @ beta
+        if self.init == "zero" and self.loss is not None:
+            theta = problem.zero
+        return Begun(problem, sample, theta, loss, details=decided)
+
+    def _noise(self, fit: Judged) -> Noise | None:
+        """Return what leave-one-out errors say of the noise."""
+        E = fit.errors.errors
+        if E.shape[1] > 1 or not E.any():
+            return None
+        return choose_loss(E, sample_weight=self.machine.some.a).noise
+
+    def _suited(self, fit: Judged) -> tuple[Array, Decided] | None:
+        """Return the fit with the loss that suits the noise, if that is worth much.
+
+        Residuals show the noise only where rows enough stand for each degree of freedom. Then
+        tails of Student's t are the noise's, and this loss is the one that heeds them; else it
+        must promise a tenth less variance than a plain robust loss has, as for uniform noise.
+        """
+        machine = self.machine
+        some, H, alpha = machine.some, machine.H, machine.alpha
+        share = fit.degrees_of_freedom / float(self._counts.sum())
+        if some.Y.shape[1] > 1 or share > 1 / START_ROWS:
+            return None
+        beta, grain = fit.beta, granularity(some.Y[:, 0], some.a)
+        rows = Ridge.of(Rows.of(H, some.Y, some.a))
+        for _ in range(LOOKS):
+            R = some.Y - H @ beta
+            if not R.any():
+                return None
+            choice = choose_loss(R, sample_weight=some.a, leverage=share, grain=grain)
+            plain = Correntropy(REFERENCE * mad(squared_norms(R), some.a))
+            if choice.noise is None:
+                return None
+            gain = choice.noise.variance_ratio(choice.loss, plain)
+            if gain > 0.9 and not machine.mixture.steady:
+                return None
+            alpha = machine.alpha * self._slope(choice.loss, beta)
+            rows = rows.with_penalties(alpha)
+            theta = beta if rows.basis is None else rows.basis.T @ beta
+            # The cost to so much of one row's: the loss that is chosen next needs no more.
+            found = minimise(rows, rows, choice.loss, theta, max_iter=50, tol=0.01 / len(H))
+            beta = rows.coefficients(found.theta)
+        return beta, Decided(alpha, choice.loss, choice.noise)
+
+    @property
+    def _counts(self) -> Array:
+        return self.machine.some.a * self.machine.w
+
+    def _slope(self, loss: Loss, beta: Array) -> float:
+        """Return E[ψ'] over believable rows: what one counts for beside the penalty."""
+        R = self.machine.some.Y - self.machine.H @ beta
+        return mean_slope(loss, squared_norms(R), self._counts, R.shape[1])
+
+
+def _shown(mixture: Mixture, fit: Judged) -> Loss:
+    """Return the loss whose weights rows have at their leave-one-out errors."""
+    E, errors = fit.errors.errors, fit.errors
+    if not mixture.has_outliers:
+        return Squared()
+    sd = float(np.sqrt(np.median(errors.open + errors.noise)))
+    sigma = mixture.scale * sd * float(np.sqrt(E.shape[1]))
+    return LogDensity.of(GRID, mixture.log_density(mixture.scale * GRID), sigma)

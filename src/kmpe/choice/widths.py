@@ -1,0 +1,331 @@
+"""The machine that tunes itself: widths, variances, noise and nodes of a kernel machine.
+
+On some rows that stand for all, in an order of their own and equal ones counted together:
+
+1. Inputs are brought to one unit, robustly.
+2. Rows that no width predicts lose their weight (`kmpe.choice.believable`).
+3. The evidence is maximised over a width for each input, variances and noise
+   (`kmpe.choice.process`), and rows are weighed again by their leave-one-out errors; so three
+   times, or until the weights stay.
+4. Nodes are taken by pivoted Cholesky factorisation until what they leave open is little beside
+   the noise.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from kmpe.arrays import Array, Index
+from kmpe.choice.believable import Mixture, at_their_best, weigh
+from kmpe.choice.labels import LabelNoise
+from kmpe.choice.process import Errors, Evidence, Theta
+from kmpe.losses.scale import quantile
+from kmpe.rows.kernel_nodes import KernelNodes, Scaling, pivots
+from kmpe.rows.sample import draw_rows, strata
+from kmpe.rows.source import Rows, is_sparse
+
+__all__ = ["Judged", "Machine", "Some", "choose_machine", "gathered", "judged"]
+
+
+class Some(NamedTuple):
+    """Some rows in an order of their own: inputs, targets, and counts of mean 1."""
+
+    X: Array
+    Y: Array
+    a: Array
+
+
+class Judged(NamedTuple):
+    """A weighted fit to features: β, effective degrees of freedom, leave-one-out errors."""
+
+    beta: Array
+    degrees_of_freedom: float
+    errors: Errors
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What was chosen, and the rows that it was chosen on.
+
+    Parameters
+    ----------
+    features : KernelNodes
+        The feature map.
+    alpha : float
+        The penalty: the noise variance over that of the process.
+    some : Some
+        Rows that stand for all.
+    H : array
+        Their features.
+    w : array
+        Their weights; an outlier has about 0.
+    table : list of dict
+        The criterion in each round.
+    unit : float
+        What sample weights are divided by, so that rows count for themselves.
+    mixture : Mixture
+        The distribution of their leave-one-out errors.
+    place : array of int, optional
+        Where each row of the data stands among these, 0 for rows without weight; None where
+        these are a sample.
+    labels : LabelNoise, optional
+        How many labels are wrong, where targets are classes.
+    """
+
+    features: KernelNodes
+    alpha: float
+    some: Some
+    H: Array
+    w: Array
+    table: list[dict[str, float | str]]
+    unit: float
+    mixture: Mixture
+    place: Index | None
+    labels: LabelNoise | None = None
+
+
+def choose_machine(
+    rows: Rows, *, n_hidden: int | None, alpha: float | None, classes: Array | None = None
+) -> Machine:
+    """Choose the machine of rows of inputs; their targets are taken about 0.
+
+    Parameters
+    ----------
+    rows : Rows
+        Inputs without features, targets, and sample weights.
+    n_hidden : int, optional
+        The largest number of nodes; None lets the rows decide.
+    alpha : float, optional
+        The penalty; None chooses it.
+    classes : array of shape (q,), optional
+        What was taken from targets that are 1 for the class of a row and 0 for the others.
+    """
+    some, unit, place = gathered(rows)
+    scaling = _scaling(some, sparse=is_sparse(rows.X))
+    Z = scaling(some.X)
+    part = _part(some.a)
+    evidence = Evidence(Z[part], some.Y[part], some.a[part])
+    most = _most_nodes(rows, Z) if n_hidden is None else n_hidden
+    if classes is not None:
+        return _for_labels(evidence, some, scaling, Z, part, classes, most, alpha, unit, place)
+    theta, w, mixture, table = _rounds(evidence)
+    noise = theta.noise if alpha is None else alpha
+    features = _nodes(scaling, theta, Z, most)
+    H = features.of_scaled(Z)
+    if len(part) < len(Z):
+        w = _spread(some, H, noise, part, w, mixture)
+    return Machine(features, noise, some, H, w, table, unit, mixture, place)
+
+
+def _for_labels(
+    evidence: Evidence,
+    some: Some,
+    scaling: Scaling,
+    Z: Array,
+    part: Index,
+    classes: Array,
+    most: int,
+    alpha: float | None,
+    unit: float,
+    place: Index | None,
+) -> Machine:
+    """Choose the machine of classes: rows are weighed by how probably their labels are right.
+
+    Targets of 0 and 1 have no gross errors, so that the first round needs no weights.
+    """
+    labels = np.argmax(some.Y + classes, axis=1)
+    # Targets of a row are 0 but for one: together they say as much as one number does.
+    # A width for each of many inputs fits the rows at hand where these are few.
+    evidence = replace(evidence, power=1 / evidence.Y.shape[1])
+    theta = Theta.start(Z.shape[1], common=len(Z) < 20 * Z.shape[1] or evidence.Y.shape[1] < 4)
+    w, table = np.ones(len(Z)), []
+    for max_iter in (25, 12):
+        theta, log_evidence = evidence.maximise(theta, w[part], max_iter)
+        noise = theta.noise if alpha is None else alpha
+        features = _nodes(scaling, theta, Z, most)
+        H = features.of_scaled(Z)
+        for _ in range(4):
+            last, E = w, judged(H, some.Y, some.a, w, noise).errors.errors
+            found = LabelNoise.of(some.Y + classes - E, labels, some.a)
+            if found.share < 0.01:
+                break
+            # No row is dropped altogether: it would have no say in the evidence.
+            w = np.maximum(found.right(some.Y + classes - E, labels), 1e-3)
+            if _stays(w, last):
+                break
+        name = f"labels, {found.share:.1%} of them wrong"
+        table.append(_line(log_evidence, theta, w, Mixture(name, 1.0)))
+        if found.share < 0.01:
+            break
+    plain = Mixture("normal", 1.0)
+    return Machine(features, noise, some, H, w, table, unit, plain, place, found)
+
+
+def gathered(rows: Rows) -> tuple[Some, float, Index | None]:
+    """Return at most 2000 rows that stand for all, the unit of the weights, and places of all rows.
+
+    Equal rows are one that counts as often: given twice they tell no more than once.
+    """
+    # A covariance of 2000 rows is factored in a second; inputs of theirs take 64 MB at most.
+    most = int(np.clip((64 << 20) // (8 * rows.n_features), 100, 2000))
+    order = rows.order
+    a = rows.a
+    if rows.n_counted > most:
+        chosen, repeats = draw_rows(rows, most)
+        place = np.empty(len(rows), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        turn = np.argsort(place[chosen])
+        order, counts = chosen[turn], repeats[turn]
+    else:
+        counts = a[order]
+    block = rows.block(order)
+    X = block.H.toarray() if is_sparse(block.H) else block.H
+    changes = np.any(X[1:] != X[:-1], axis=1) | np.any(block.T[1:] != block.T[:-1], axis=1)
+    first = np.flatnonzero(np.append(True, changes))
+    counts = np.add.reduceat(counts, first)
+    unit = float(counts.mean())
+    some = Some(X[first], block.T[first], counts / unit)
+    if rows.n_counted > most:
+        return some, rows.n / rows.n_counted, None
+    place = np.zeros(len(rows), dtype=np.intp)
+    place[order] = np.cumsum(np.append(False, changes))
+    return some, unit, place
+
+
+def _scaling(some: Some, *, sparse: bool) -> Scaling:
+    """Return the map by medians and interquartile ranges.
+
+    A column of which half of the values are equal is measured by the median deviation of the
+    others: dummies become 0 and 1.
+    """
+    X, a = some.X, some.a
+    d = X.shape[1]
+    centre, per = np.zeros(d), np.zeros(d)
+    for j in range(d):
+        x = X[:, j]
+        if not sparse:
+            centre[j] = quantile(x, 0.5, a)
+            x = x - centre[j]
+        size = 0.0 if sparse else (quantile(x, 0.75, a) - quantile(x, 0.25, a)) / 1.349
+        away = x != 0
+        if size <= 0 and away.any():
+            size = quantile(np.abs(x[away]), 0.5, a[away])
+        if size > 1e-12 * abs(centre[j]):  # less is rounding
+            per[j] = 1 / size
+    return Scaling(centre, per)
+
+
+def _part(a: Array, most: int = 500) -> Index:
+    """Return the numbers of at most so many rows, on which the evidence is maximised.
+
+    With 1000 each step takes five times as long, and errors fall by 1%
+    (`python -m benchmarks tables --quick`).
+    """
+    if len(a) <= most:
+        return np.arange(len(a))
+    reached = np.cumsum(a)
+    at = np.searchsorted(reached, strata(most) * reached[-1], side="right")
+    return np.unique(np.minimum(at, len(a) - 1))
+
+
+def _rounds(evidence: Evidence) -> tuple[Theta, Array, Mixture, list[dict[str, float | str]]]:
+    """Return θ, the weights of the rows and their mixture, by turns, and the criterion in each."""
+    n, d = evidence.X.shape
+    # So many rows for each width at least, or all inputs share one.
+    theta = Theta.start(d, common=2 * d > n)
+    w, mixture = np.ones(n), Mixture("normal", 1.0)
+    table: list[dict[str, float | str]] = []
+    # Fewer rows than these show no distribution of errors.
+    if n < 10 or not evidence.Y.any():
+        return theta, w, mixture, table
+    w, mixture = weigh(at_their_best(evidence, theta), evidence.a)
+    for max_iter in (25, 12, 8):
+        theta, log_evidence = evidence.maximise(theta, w, max_iter)
+        before = w
+        for _ in range(3):
+            last = w
+            w, mixture = weigh(evidence.errors(theta, w), evidence.a)
+            if _stays(w, last):
+                break
+        table.append(_line(log_evidence, theta, w, mixture))
+        if _stays(w, before):
+            break
+    return theta, w, mixture, table
+
+
+def _stays(w: Array, last: Array) -> bool:
+    """Whether weights have settled: their roots are what rows are multiplied by."""
+    return bool(np.abs(np.sqrt(w) - np.sqrt(last)).max() < 0.03)
+
+
+def _line(log_evidence: float, theta: Theta, w: Array, mixture: Mixture) -> dict[str, float | str]:
+    kernel = theta.kernel
+    return {
+        "log_evidence": log_evidence,
+        "noise": theta.noise,
+        "smooth": kernel.smooth,
+        "rough": kernel.rough,
+        "linear": kernel.linear,
+        "outliers": float(np.mean(w < 0.5)),
+        "errors": mixture.name,
+    }
+
+
+def _most_nodes(rows: Rows, Z: Array) -> int:
+    """Return how many nodes the rows carry.
+
+    A step takes n L² products: 2 · 10⁹ are a second. No fewer than the 100 of a machine that is
+    not tuned, and with the linear part no more than rows.
+    """
+    most = max(100, int(np.sqrt(2e9 / max(rows.n_counted, 1))))
+    return max(1, min(most, len(Z) - 1 - Z.shape[1]) if len(Z) > 2 * Z.shape[1] else most)
+
+
+def _nodes(scaling: Scaling, theta: Theta, Z: Array, most: int) -> KernelNodes:
+    """Return the feature map with at most so many nodes among the rows."""
+    kernel = theta.kernel
+    K = kernel(Z, Z)
+    variance = kernel.smooth + kernel.rough
+    K.flat[:: len(K) + 1] = variance
+    # No row is left with more than 3% of the noise unexplained, nor anything to rounding.
+    left = max(0.03 * theta.noise, 1e-10 * variance)
+    chosen, upper = pivots(K, most, left)
+    return KernelNodes(scaling, kernel, Z[chosen], upper)
+
+
+def _spread(some: Some, H: Array, alpha: float, part: Index, w: Array, mixture: Mixture) -> Array:
+    """Return weights of all rows from those of a part, by leave-one-out errors."""
+    if not mixture.has_outliers and w.min() == 1:
+        return np.ones(len(H))
+    every = np.zeros(len(H))
+    every[part] = w
+    for _ in range(3):
+        last = every
+        every, _ = weigh(judged(H, some.Y, some.a, every, alpha).errors, some.a)
+        if _stays(every, last):
+            break
+    return every
+
+
+def judged(H: Array, Y: Array, a: Array, w: Array, alpha: float) -> Judged:
+    """Return the weighted ridge fit to features, and the errors of rows from fits without them.
+
+    A row of weight 0 is one that the fit has not seen.
+    """
+    aw = a * w
+    rows = np.sqrt(aw)[:, None] * H
+    A = rows.T @ rows
+    A.flat[:: len(A) + 1] += max(alpha, 1e-12 * float(np.trace(A)) / len(A))
+    factor = linalg.cho_factor(A, check_finite=False)
+    beta = linalg.cho_solve(factor, H.T @ (aw[:, None] * Y), check_finite=False)
+    V = linalg.solve_triangular(factor[0], H.T, trans="T", check_finite=False)
+    g = np.einsum("ij,ij->j", V, V)
+    h = np.minimum(aw * g, 0.999)
+    R = Y - H @ beta
+    cost = float(np.sum(aw @ R**2)) + alpha * float(np.vdot(beta, beta))
+    # The cost is η tr YᵀC⁻¹Y, the process variance times η for each row and target.
+    noise = cost / (max(np.count_nonzero(w), 1) * Y.shape[1])
+    loo = R / (1 - h)[:, None]
+    return Judged(beta, float(h.sum()), Errors(loo, noise * g / (1 - h), noise))

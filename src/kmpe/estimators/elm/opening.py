@@ -1,0 +1,58 @@
+"""The first batches of a stream, on which its machine is chosen."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from kmpe.rows.source import Rows, is_sparse
+
+__all__ = ["Opening"]
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Batches so far, and the number of rows when the machine was last chosen on them."""
+
+    batches: tuple[Rows, ...] = ()
+    n_chosen: int = 0
+
+    @classmethod
+    def of(cls, tunes_itself: bool) -> "Opening | None":
+        """Return the opening of a stream; None where nothing is chosen."""
+        return cls() if tunes_itself else None
+
+    def with_batch(self, batch: Rows) -> "Opening":
+        """Return the opening with one batch more, of as many targets as those before it."""
+        before = self.batches[0].n_targets if self.batches else batch.n_targets
+        if batch.n_targets != before:
+            raise ValueError(
+                f"the number of targets changes from {before} to {batch.n_targets} "
+                "within a stream: call fit, or a new machine, to begin another"
+            )
+        return replace(self, batches=(*self.batches, batch))
+
+    def chosen(self) -> "Opening":
+        """Return the opening after its machine was chosen."""
+        return replace(self, n_chosen=self._n)
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether to choose again: a third more rows have come than were there the last time."""
+        return 3 * self._n >= 4 * self.n_chosen
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the choice stands: it is made on 500 rows where there are many more."""
+        return self._n >= 500 and self.n_chosen == self._n
+
+    @property
+    def _n(self) -> int:
+        return sum(len(batch) for batch in self.batches)
+
+    def joined(self) -> Rows:
+        """Return the rows of all batches."""
+        inputs = [batch.X for batch in self.batches]
+        X = sparse.csr_array(sparse.vstack(inputs)) if is_sparse(inputs[0]) else np.vstack(inputs)
+        T = np.concatenate([batch.T for batch in self.batches])
+        return Rows(X, T, np.concatenate([batch.a for batch in self.batches]))

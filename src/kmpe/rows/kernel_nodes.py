@@ -1,0 +1,166 @@
+"""Nodes on rows: inputs of any unit, a width for each of them, smooth and rough functions.
+
+The features of a row are its kernel values with some of the rows, the nodes, beside a linear part
+and a constant. A ridge fit to them is Gaussian process regression (Rasmussen and Williams 2006)
+where every row is a node, and its Nyström approximation (Williams and Seeger 2001) where few are.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.linalg import lapack
+
+from kmpe.arrays import Array, Index
+from kmpe.rows.source import is_sparse
+
+__all__ = ["Kernel", "KernelNodes", "Scaling", "pivots", "squared_distances"]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """The map 4 asinh((x - centre) / (4 size)): straight within the data, a logarithm far out.
+
+    ``per`` is 1 / size, and 0 of a column that does not vary: it tells nothing. Zeros of sparse
+    inputs stay zeros, since their centre is 0.
+    """
+
+    centre: Array
+    per: Array
+
+    def __call__(self, X: Any) -> Any:
+        """Return the scaled inputs of some rows, dense or sparse."""
+        if is_sparse(X):
+            S = sparse.csr_array(X, dtype=np.float64) @ sparse.diags_array(self.per / 4)
+            S.data = 4 * np.arcsinh(S.data)
+            return S
+        Z = (np.asarray(X, dtype=np.float64) - self.centre) * (self.per / 4)
+        np.arcsinh(Z, out=Z)
+        Z *= 4
+        return Z
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """k(x, z) = s exp(-D²/2) + r exp(-c D), D the distance of the scaled inputs times ``scales``.
+
+    The first part is smooth and the second rough: the sum of both learns what the data are. The
+    linear part beside them has the variance l x·z / d, and the constant the variance 10: targets
+    are taken about their median.
+
+    Parameters
+    ----------
+    scales : array of shape (d,)
+        One over the width of each input; an input that tells nothing has a small one.
+    smooth, rough, ratio, linear : float
+        s, r, c and l.
+    """
+
+    scales: Array
+    smooth: float
+    rough: float
+    ratio: float
+    linear: float
+
+    def __call__(self, A: Any, B: Array) -> Array:
+        """Return the kernel of scaled inputs, without its linear part and constant."""
+        A = A @ sparse.diags_array(self.scales) if is_sparse(A) else A * self.scales
+        D2 = squared_distances(A, B * self.scales)
+        K = np.sqrt(D2)
+        K *= -self.ratio
+        np.exp(K, out=K)
+        K *= self.rough
+        D2 *= -0.5
+        np.exp(D2, out=D2)
+        D2 *= self.smooth
+        K += D2
+        return K
+
+    def line(self, Z: Any) -> Array:
+        """Return the linear part and the constant as features."""
+        constant = np.full((Z.shape[0], 1), np.sqrt(10.0))
+        if self.linear == 0:
+            return constant
+        Z = Z.toarray() if is_sparse(Z) else Z
+        return np.hstack([Z * np.sqrt(self.linear / Z.shape[1]), constant])
+
+
+def squared_distances(A: Any, B: Array) -> Array:
+    """Return ‖a - b‖² of all rows of A, dense or sparse, and B."""
+    D2 = np.asarray(A @ (-2 * B.T))
+    norms = A.multiply(A).sum(axis=1) if is_sparse(A) else np.einsum("ij,ij->i", A, A)
+    D2 += np.asarray(norms).reshape(-1, 1)
+    D2 += np.einsum("ij,ij->i", B, B)
+    return np.asarray(np.maximum(D2, 0, out=D2))
+
+
+@dataclass(frozen=True)
+class KernelNodes:
+    """The feature map: kernel values with the nodes, the linear part and a constant.
+
+    ``upper`` is the Cholesky factor U of the kernel of the nodes: with it the features are
+    k(x, nodes) U⁻¹, for which the penalty ‖β‖² is the norm of the function. Without it they are
+    the kernel values themselves, and the coefficients U⁻¹β.
+
+    Parameters
+    ----------
+    scaling : Scaling
+        What makes the inputs comparable.
+    kernel : Kernel
+        The kernel of scaled inputs.
+    nodes : array of shape (L, d)
+        Scaled inputs of the nodes.
+    upper : array of shape (L, L), optional
+        U, with UᵀU the kernel of the nodes.
+    """
+
+    scaling: Scaling
+    kernel: Kernel
+    nodes: Array
+    upper: Array | None = None
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes L."""
+        return len(self.nodes)
+
+    @property
+    def n_features(self) -> int:
+        """The number of features: nodes, inputs of the linear part, and a constant."""
+        return self.n_nodes + (self.nodes.shape[1] if self.kernel.linear else 0) + 1
+
+    def __call__(self, X: Any) -> Array:
+        """Return the features of the rows of X, dense or sparse."""
+        return self.of_scaled(self.scaling(X))
+
+    def of_scaled(self, Z: Any) -> Array:
+        """Return the features of scaled inputs."""
+        H = self.kernel(Z, self.nodes)
+        if self.upper is not None:
+            H = linalg.solve_triangular(self.upper, H.T, trans="T", check_finite=False).T
+        return np.hstack([H, self.kernel.line(Z)])
+
+    def plain(self) -> "KernelNodes":
+        """Return the map to kernel values themselves."""
+        return replace(self, upper=None)
+
+    def original(self, beta: Array, centre: Array) -> Array:
+        """Return the coefficients of the plain map, for targets that ``centre`` was taken from."""
+        L = self.n_nodes
+        nodes, rest = beta[:L], beta[L:].copy()
+        if self.upper is not None:
+            nodes = linalg.solve_triangular(self.upper, nodes, check_finite=False)
+        rest[-1] += centre / np.sqrt(10.0)
+        return np.concatenate([nodes, rest])
+
+
+def pivots(K: Array, most: int, left: float) -> tuple[Index, Array]:
+    """Return the rows that a pivoted Cholesky factorisation of K takes first, and their factor U.
+
+    Each is the row of which the ones before know least (Fine and Scheinberg 2001). It ends after
+    ``most`` rows, or when no row has more than the variance ``left`` unexplained.
+    """
+    upper, order, rank, _ = lapack.dpstrf(K, tol=left)
+    size = max(1, min(int(rank), most))
+    return np.asarray(order[:size] - 1), np.triu(upper[:size, :size])
