@@ -132,9 +132,7 @@ class RobustPCA(Measuring):
 
     See Also
     --------
-    PCAL1 : The L1 norm of the projections.
-    RobustImputer : Missing values filled by it, in a pipeline.
-    kmpe.plots.OutlierMapDisplay : Both distances of each row.
+    PCAL1, RobustImputer, kmpe.plots.OutlierMapDisplay
 
     Examples
     --------
