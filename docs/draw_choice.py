@@ -44,10 +44,16 @@ TREE = [
         "Do you predict a class?",
         [
             (
-                "labels may be wrong",
+                "smooth borders,\nwrong labels",
                 "ELMClassifier",
                 "api/kmpe.ELMClassifier.html",
                 "two classes or more",
+            ),
+            (
+                "trees, boosting, or\nanything you like",
+                "RobustClassifier(model)",
+                "api/kmpe.RobustClassifier.html",
+                "any classifier, wrong labels",
             ),
         ],
     ),

@@ -17,20 +17,23 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from kmpe import ELMClassifier
+from kmpe import ELMClassifier, RobustClassifier
 
 X, y = load_breast_cancer(return_X_y=True)
 models = {
     "random forest": RandomForestClassifier(50, random_state=0),
     "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
     "ELMClassifier": make_pipeline(StandardScaler(), ELMClassifier(random_state=0)),
+    "RobustClassifier(logistic)": RobustClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    ),
 }
 
 # %%
 # Test labels are right, so that accuracy is the share of patients with the right answer.
 shares = [0.0, 0.1, 0.2, 0.3]
 accuracy = {name: np.zeros(len(shares)) for name in models}
-draws = 3
+draws = 2
 for draw in range(draws):
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=draw, stratify=y)
     rng = np.random.default_rng(draw)
@@ -41,7 +44,7 @@ for draw in range(draws):
             accuracy[name][i] += model.fit(X_train, labels).score(X_test, y_test) / draws
 
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-for (name, values), style in zip(accuracy.items(), ("C2.:", "k.--", "C0.-"), strict=True):
+for (name, values), style in zip(accuracy.items(), ("C2.:", "k.--", "C0.-", "C3.-"), strict=True):
     ax.plot(100 * np.array(shares), 100 * values, style, label=name)
 ax.set(xlabel="malignant labels flipped, %", ylabel="accuracy, %")
 ax.legend(frameon=False)

@@ -103,6 +103,11 @@ def robust_error(
     sample_weight : array of shape (n,), optional
         How often each row counts.
 
+    See Also
+    --------
+    robust_scorer : Its negative, for searches.
+    kmpe_loss : An error with a scale of your choice.
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)

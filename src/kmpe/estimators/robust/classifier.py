@@ -84,6 +84,11 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    See Also
+    --------
+    RobustRegressor : For numbers.
+    ELMClassifier : A robust classifier of its own.
+
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression

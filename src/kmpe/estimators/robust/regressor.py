@@ -93,6 +93,7 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
     See Also
     --------
     RobustLinearRegression : Planes, with inference.
+    RobustClassifier : For classes.
     ELMRegressor : Robust by itself.
     kmpe.boosting.Objective : A robust loss inside XGBoost or LightGBM.
 
