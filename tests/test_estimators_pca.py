@@ -371,6 +371,26 @@ def test_sparse_rows_are_those_of_the_dense_ones(shape, kind):
     np.testing.assert_array_equal(sparse.distances(kind(X)).outliers, dense.outliers_)
 
 
+def test_a_sparse_matrix_may_have_long_indices():
+    X = rows(60, 6, 2)[0]
+    X[np.abs(X) < 1] = 0
+    sparse = csr_matrix(X)
+    short = RobustPCA(2).fit(sparse)
+    sparse.indices, sparse.indptr = (i.astype(np.int64) for i in (sparse.indices, sparse.indptr))
+    long = RobustPCA(2).fit(sparse)
+    np.testing.assert_array_equal(long.components_, short.components_)
+    np.testing.assert_array_equal(long.score_samples(sparse), short.score_samples(sparse))
+
+
+def test_a_row_of_which_nothing_is_known_says_nothing():
+    X = rows(60, 6, 2)[0]
+    whole = RobustPCA(2).fit(X)
+    holed = RobustPCA(2).fit(np.vstack([X[:7], np.full((1, 6), np.nan), X[7:]]))
+    np.testing.assert_allclose(holed.components_, whole.components_, atol=1e-8)
+    np.testing.assert_allclose(holed.explained_variance_, whole.explained_variance_)
+    assert not holed.outliers_[7]
+
+
 def test_a_memory_map_is_fitted_and_measured_as_an_array_is(tmp_path):
     X, U = rows(3000, 20, 2)
     X, _ = spoil(X, U, 0.1, "cluster")
