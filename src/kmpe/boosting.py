@@ -46,6 +46,11 @@ class Objective:
     xgboost_metric, lightgbm_metric : Robust errors to watch.
     kmpe.RobustRegressor : Any regressor, made robust.
 
+    Notes
+    -----
+    A redescending loss gives no weight to good rows whose targets lie far from the median of all,
+    and does not learn them: see docs/anything.md.
+
     Examples
     --------
     >>> from kmpe import KMPE
