@@ -60,6 +60,13 @@ def test_the_map_of_the_code_names_every_package():
             assert f"`{path.name}" in page, path.name
 
 
+def test_the_version_is_that_of_the_package():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == kmpe.__version__
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## \[(\d.+)\]", changes, re.MULTILINE)[1] == kmpe.__version__
+
+
 def public():
     """Return every public object by its name in the reference."""
     yield from ((name, getattr(kmpe, name)) for name in kmpe.__all__)
