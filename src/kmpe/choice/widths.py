@@ -142,7 +142,9 @@ def _for_labels(
     theta = Theta.start(Z.shape[1], common=len(Z) < 20 * Z.shape[1] or evidence.Y.shape[1] < 4)
     w, table = np.ones(len(Z)), []
     for max_iter in (25, 12):
-        theta, log_evidence = evidence.maximise(theta, w[part], max_iter)
+        log_evidence = 0.0
+        if evidence.Y.any():  # else all rows that count have one label
+            theta, log_evidence = evidence.maximise(theta, w[part], max_iter)
         noise = theta.noise if alpha is None else alpha
         features = _nodes(scaling, theta, Z, most)
         H = features.of_scaled(Z)

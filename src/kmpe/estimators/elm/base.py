@@ -282,4 +282,6 @@ class ELM(BaseEstimator):  # type: ignore[misc]
 
 def _features(batch: Rows, layer: HiddenLayer | KernelNodes | None, centre: Array) -> Rows:
     """Return a batch with its features in memory."""
-    return replace(batch, T=batch.T - centre, features=layer).stored()
+    # Of another number of targets than before the stream says so.
+    T = batch.T - centre if batch.n_targets == len(centre) else batch.T
+    return replace(batch, T=T, features=layer).stored()
