@@ -9,12 +9,13 @@ export OPENBLAS_NUM_THREADS ?= 1
 test: .venv/ready  ## the tests
 	$(BIN)/pytest -n auto
 
-test-integrations: .venv/integrations  ## tests with PyTorch, XGBoost and LightGBM, CPU builds
+test-integrations: .venv/integrations  ## tests with PyTorch, XGBoost, LightGBM, CPU builds, Dask and files
 	$(BIN)/pytest tests/integrations src/kmpe/torch.py
 
 # XGBoost without its GPU code, LightGBM, and the PyTorch of constraints.txt.
 .venv/integrations: .venv/ready
 	$(BIN)/pip install --quiet --constraint constraints.txt torch xgboost-cpu lightgbm
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dask,files]'
 	touch $@
 
 check: .venv/ready  ## all that must be green before a change lands

@@ -99,7 +99,7 @@ COLUMNS = [
     ridge.Residuals(BETA),
     ridge.SquaredResiduals(BETA),
     ridge.SquaredNorms(BETA),
-    source._Mixture(np.arange(3.0)),
+    source._mixed,
     Outputs(BETA),
     source._features,
     DISTANCES,

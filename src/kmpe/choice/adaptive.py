@@ -25,7 +25,7 @@ from kmpe.solvers.record import Plain
 from kmpe.solvers.walk import Begun, Chosen
 from kmpe.starts.regression import BadLeverage, Inexact, Start, Status
 
-__all__ = ["AdaptiveLoss", "Looked"]
+__all__ = ["AdaptiveLoss", "Looked", "looked"]
 
 Rule = BadLeverage | Inexact
 
@@ -41,6 +41,11 @@ class Looked:
 
     noise: Noise | None
     plain: Plain | None
+
+
+def looked(chosen: Chosen[Ridge, Array]) -> Looked:
+    """Return what the looks of a choice have shown; nothing where there were none."""
+    return chosen.details if isinstance(chosen.details, Looked) else Looked(None, None)
 
 
 @dataclass(frozen=True)
@@ -158,10 +163,7 @@ def _counted(problem: Ridge, sample: Ridge) -> Rows:
 
 
 def _unweighted(problem: Ridge, rule: Rule) -> Ridge:
-    bad = problem.rows.column(rule)
-    if not bad.any():
-        return problem
-    return replace(problem, rows=replace(problem.rows, a=problem.sample_weight * (1 - bad)))
+    return replace(problem, rows=problem.rows.without(rule))
 
 
 def _weighed_alike(problem: Ridge, sample: Ridge, loss: Loss, theta: Array) -> Ridge:

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from kmpe.arrays import Array
-from kmpe.choice.adaptive import AdaptiveLoss, Looked
-from kmpe.choice.scale import GivenLoss
+from kmpe.choice.adaptive import looked
 from kmpe.estimators.coefficients import Coefficients
+from kmpe.estimators.collections import by_block, is_dask, without_collections
 from kmpe.estimators.inputs import (
     RobustnessWarning,
     all_or_nothing,
@@ -27,10 +26,10 @@ from kmpe.estimators.inputs import (
     read_with_targets,
     set_parameters,
 )
+from kmpe.estimators.linear_fit import centre_of, fit_collections, walk_of
 from kmpe.inference.intervals import around, mean_radius, radius
 from kmpe.inference.regression import Report, cautions, report
 from kmpe.losses import Loss
-from kmpe.losses.scale import quantile
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.arranged import arranged
 from kmpe.rows.checks import check_range, counted_weights
@@ -38,10 +37,8 @@ from kmpe.rows.files import Reader
 from kmpe.rows.source import Outputs, Rows, is_sparse
 from kmpe.rows.standardised import Standardised
 from kmpe.rows.threads import team
-from kmpe.solvers.minimise import solve
 from kmpe.solvers.record import Fit
-from kmpe.solvers.walk import walk
-from kmpe.starts.linear import LinearStart
+from kmpe.solvers.walk import Walked
 from kmpe.starts.weighted import count
 
 __all__ = ["RobustLinearRegression"]
@@ -140,6 +137,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
     """
 
     set_params = set_parameters
+    __getstate__ = without_collections
 
     def __init__(
         self,
@@ -172,8 +170,11 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         """
         with all_or_nothing(self):
             self._check_parameters()
-            X, y = read_with_targets(self, X, y, numeric=True, reset=True)
-            self._fit(X, check_targets(y), sample_weight, single=np.ndim(y) == 1)
+            if is_dask(X):
+                fit_collections(self, X, y, sample_weight)
+            else:
+                X, y = read_with_targets(self, X, y, numeric=True, reset=True)
+                self._fit(X, check_targets(y), sample_weight, single=np.ndim(y) == 1)
         return self
 
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None, *, single: bool) -> None:
@@ -182,37 +183,34 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         counts, unit = counted_weights(check_weights(sample_weight, X), T)
         X, T, a, X0, T0, back = arranged(X, T, counts)
         # Steps are compared with the size of θ, of which a constant in y must be no part.
-        centre = _centre(T, a) if self.fit_intercept else np.zeros(T.shape[1])
+        centre = centre_of(Rows(X, T, a)) if self.fit_intercept else np.zeros(T.shape[1])
         T, T0 = T - centre, T0 - centre
-        choose = (
-            GivenLoss(self.loss) if isinstance(self.loss, Loss) else AdaptiveLoss(self.max_iter)
-        )
         with team():
-            rows = Rows(X, T, a)
-            standard = Standardised.of(rows, intercept=self.fit_intercept)
-            rows = Rows(X, T, a, standard)
-            if not isinstance(X, Reader):
-                rows = rows.stored()
-            problem = Ridge(rows, standard.penalties(float(self.alpha) / unit))
-            end = partial(solve, max_iter=self.max_iter, tol=self.tol)
-            walked = walk(problem, LinearStart(count(counts[counts > 0])), choose, end)
+            n = count(counts[counts > 0])
+            standard, walked = walk_of(self, Rows(X, T, a), unit, n)
             chosen, fit = walked.chosen, walked.fit
-            looked = chosen.details if isinstance(chosen.details, Looked) else Looked(None, None)
             problem = chosen.problem.beside(standard(X0), T0)
             parts = problem, chosen.sample, fit, standard, unit
-            found = report(*parts, chosen.scale, looked.plain).of_rows(back)
+            found = report(*parts, chosen.scale, looked(chosen).plain).of_rows(back)
             found = replace(found, intercept=found.intercept + centre)
         self._set_attributes(fit, found, single=single)
         # Of equal rows each has its own weight, or none if they are bad leverage points.
-        self._sample_weight = counts * (problem.sample_weight[back] > 0)
-        self.noise_ = looked.noise
+        self._of_sample = found.loo, counts * (problem.sample_weight[back] > 0), found.scores
+        self._conclude(walked, found, standard, unit)
+
+    def _conclude(
+        self, walked: Walked[Ridge, Array], found: Report, standard: Standardised, unit: float
+    ) -> None:
+        """Set what the steps were, and warn of what there is to warn of."""
+        chosen, fit = walked.chosen, walked.fit
+        self.noise_ = looked(chosen).noise
         self.n_iter_, self.history_ = fit.n_iter, unit * np.array(fit.history)
         if not fit.status.converged:
-            warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(fit.message, ConvergenceWarning, stacklevel=4)
         said = [chosen.caution] * bool(chosen.caution)
         said += cautions(found, standard, self._names(), fit.loss)
         if said:
-            warnings.warn(" ".join(said), RobustnessWarning, stacklevel=3)
+            warnings.warn(" ".join(said), RobustnessWarning, stacklevel=4)
 
     def predict(
         self, X: Any, return_interval: float | None = None, interval: str = "prediction"
@@ -235,6 +233,8 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             Predictions; with ``return_interval`` a tuple of predictions, lower and upper ends.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return by_block(self.predict, X, return_interval)
         X = read(self, X, reset=False, accept_sparse="csr")
         predicted = self._predicted(X)
         if interval not in ("prediction", "confidence"):
@@ -246,8 +246,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             H = np.column_stack([H, np.ones(len(H))]) if self.fit_intercept else H
             half = mean_radius(H, self._seen_cov, self._unseen, self.df_, return_interval)
         else:
-            scores, a = self.outlier_scores_, self._sample_weight
-            half = radius(self.loo_residuals_, a, scores, return_interval)
+            half = radius(*self._of_sample, return_interval)
         return around(predicted, half)
 
     def __sklearn_tags__(self) -> Any:
@@ -287,9 +286,3 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         check_number("alpha", self.alpha, zero=True)
         check_number("tol", self.tol)
         check_whole_number("max_iter", self.max_iter)
-
-
-def _centre(T: Array, a: Array) -> Array:
-    """Return the median of each target; of two middle values their mean: -y has minus that of y."""
-    low, high = ([quantile(sign * t, 0.5, a) for t in T.T] for sign in (1.0, -1.0))
-    return np.asarray((np.array(low) - np.array(high)) / 2)

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from kmpe.arrays import Index, Mask
 from kmpe.choice.trimming import PCAScale
+from kmpe.estimators.collections import refuse_dask
 from kmpe.estimators.holes import fit_with_holes
 from kmpe.estimators.inputs import (
     all_or_nothing,
@@ -191,6 +192,7 @@ class RobustPCA(Measuring):
         self
         """
         with all_or_nothing(self):
+            refuse_dask(self, X)
             X = self._read(X, reset=True, ensure_min_samples=2)
             self._check_parameters(X.shape)
             self.scale_ = None

@@ -12,6 +12,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array, held
+from kmpe.estimators.collections import by_block, is_dask
 from kmpe.estimators.inputs import check_weights, is_whole
 from kmpe.inference.likelihood import floored_noise, log_likelihood
 from kmpe.problems.pca import Points
@@ -49,6 +50,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n, n_components_)
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return by_block(self.transform, X)
         X, mean = self._checked(X), self.mean_
         W = self.components_
         if self.scale_ is not None:
@@ -92,6 +95,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n,)
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return by_block(self.reconstruction_errors, X)
         return self._each(self._checked(X), self._reconstruction_error)
 
     def score_samples(self, X: Any) -> Array:
@@ -110,6 +115,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n,)
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return by_block(self.score_samples, X)
         return self._each(self._with_holes(X), self._log_likelihood)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - scikit-learn's signature

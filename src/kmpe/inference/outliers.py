@@ -8,9 +8,12 @@ from kmpe.losses.scale import mad
 
 __all__ = [
     "FALSE_POSITIVES",
+    "inlier_sums",
     "outlier_limit",
     "reweighted_scale",
     "robust_r2",
+    "row_scores",
+    "scale_of_inliers",
     "scaled_residuals",
 ]
 
@@ -53,13 +56,33 @@ def reweighted_scale(s: Array, a: Array, scale: float, n_parameters: float, dim:
     dim : int
         The number of components of a residual.
     """
+    return scale_of_inliers(*inlier_sums(s, a, scale, dim), scale, n_parameters, dim)
+
+
+def inlier_sums(s: Array, a: Array, scale: float, dim: int) -> tuple[Array, Array]:
+    """Return how many rows a scale does not call outliers, and the sum of their squares."""
+    inside = a * (s <= (outlier_limit(dim) * scale) ** 2)
+    return inside.sum(), inside @ s
+
+
+def scale_of_inliers(
+    count: Array, squares: Array, scale: float, n_parameters: float, dim: int
+) -> float:
+    """Return the scale by the sums of `inlier_sums`; the first scale where rows are too few."""
     limit2 = outlier_limit(dim) ** 2
-    inside = a * (s <= limit2 * scale**2)
-    freedom = float(inside.sum()) - n_parameters
+    freedom = float(count) - n_parameters
     if freedom < 1:
         return scale
     cut = float(chdtr(dim + 2, limit2) / chdtr(dim, limit2))
-    return float(np.sqrt(inside @ s / (dim * freedom * cut)))
+    return float(np.sqrt(squares / (dim * freedom * cut)))
+
+
+def row_scores(s: Array, scale: float, rounding: float) -> Array:
+    """Return residual norms over their scale; those of rounding size are 0."""
+    scores = np.zeros(len(s))
+    beyond = s > rounding**2
+    scores[beyond] = np.sqrt(s[beyond]) / scale if scale > 0 else np.inf
+    return scores
 
 
 def robust_r2(T: Array, R: Array, a: Array) -> float:

@@ -8,7 +8,7 @@ from scipy import linalg
 from kmpe.arrays import ROUNDING, Array, Index, Mask
 from kmpe.inference.covariance import sandwich
 from kmpe.inference.intervals import cook_distances, leave_one_out
-from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2
+from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2, row_scores
 from kmpe.losses import Loss
 from kmpe.problems.leverage import whitening
 from kmpe.problems.ridge import Ridge
@@ -100,9 +100,7 @@ def report(
     scale = reweighted_scale(s, a, scale, k, problem.dim)
     rounding = ROUNDING * float(np.abs(problem.rows.T[a > 0]).max())
     scale = scale if scale > rounding else 0.0
-    scores = np.zeros(len(s))
-    beyond = s > rounding**2
-    scores[beyond] = np.sqrt(s[beyond]) / scale if scale > 0 else np.inf
+    scores = row_scores(s, scale, rounding)
     outliers = scores > outlier_limit(problem.dim)
     blocks, leverages = _covariance(problem, sample, fit, plain)
     df = problem.rows.n - k

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, Mask
 
 __all__ = [
     "LARGEST",
@@ -12,6 +12,9 @@ __all__ = [
     "check_some_weight",
     "check_weight_range",
     "counted_weights",
+    "eleven_digits",
+    "negligible",
+    "not_whole",
     "repeats",
 ]
 
@@ -51,13 +54,19 @@ def check_some_weight(a: Array) -> Array:
 def check_weight_range(a: Array) -> Array:
     """Return sample weights, of which some must count; those of rounding size are 0."""
     largest = float(check_some_weight(a).max())
+    least = negligible(largest)
+    too_small = a < least
+    return np.where(too_small, 0.0, a) if too_small.any() else a
+
+
+def negligible(largest: float) -> float:
+    """Return what sample weights are rounding below, by the largest of them."""
     if not 1 / LARGEST <= largest <= LARGEST:
         raise ValueError(
             f"sample_weight has values as large as {largest:.3g}, and sums of squares in that unit "
             "overflow or vanish: divide it by its mean"
         )
-    negligible = a < _EPS * largest
-    return np.where(negligible, 0.0, a) if negligible.any() else a
+    return _EPS * largest
 
 
 def counted_weights(a: Array, T: Array | None = None) -> tuple[Array, float]:
@@ -78,21 +87,34 @@ def counted_weights(a: Array, T: Array | None = None) -> tuple[Array, float]:
                 T * np.sqrt(unit), "y, times the root of sample_weight,", "rescale one of them"
             )
     if counts is None:
-        mantissa, exponent = np.frexp(a / unit)
-        return np.ldexp(np.rint(np.ldexp(mantissa, 36)), exponent - 36), unit
+        return eleven_digits(a / unit), unit
     counted = np.zeros(len(a))
     counted[a > 0] = counts
     return counted, unit
 
 
+def eleven_digits(a: Array) -> Array:
+    """Return weights to eleven digits."""
+    mantissa, exponent = np.frexp(a)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 36)), exponent - 36))
+
+
 def repeats(a: Array) -> Array | None:
     """Return how often each row counts, if positive weights are in the ratio of whole numbers."""
-    ratio = a / a.min()
-    # Beyond it every number is whole to nine digits.
-    if ratio.max() > 1e8:
+    least = float(a.min())
+    fractions = not_whole(a, least)
+    if fractions.all():
         return None
-    for multiple in range(1, _MOST_MULTIPLES + 1):
-        whole = np.rint(multiple * ratio)
-        if np.allclose(multiple * ratio, whole, rtol=1e-9, atol=0):
-            return np.asarray(whole)
-    return None
+    return np.asarray(np.rint((1 + int(np.argmin(fractions))) * (a / least)))
+
+
+def not_whole(a: Array, least: float) -> Mask:
+    """Return which of the first multiples of a / least are not all whole numbers."""
+    ratio = a / least
+    multiples = np.arange(1, _MOST_MULTIPLES + 1)
+    # Beyond it every number is whole to nine digits.
+    if ratio.max(initial=0.0) > 1e8:
+        return np.ones(len(multiples), dtype=np.bool_)
+    return np.array(
+        [not np.allclose(k * ratio, np.rint(k * ratio), rtol=1e-9, atol=0) for k in multiples]
+    )

@@ -35,10 +35,7 @@ def draw(rows: Rows, size: int, seed: int = 0) -> Rows:
 
 def draw_rows(rows: Rows, size: int, seed: int = 0) -> tuple[Index, Array]:
     """Return the numbers of the rows that are drawn, rising, and how often each is."""
-    order = rows.order
-    reached = np.cumsum(rows.a[order])
-    at = np.searchsorted(reached, strata(size, seed) * reached[-1], side="right")
-    chosen, counts = np.unique(order[np.minimum(at, len(order) - 1)], return_counts=True)
+    chosen, counts = np.unique(rows.at(strata(size, seed)), return_counts=True)
     return chosen, counts.astype(np.float64)
 
 

@@ -16,7 +16,17 @@ import numpy.typing as npt
 from kmpe.arrays import Array, Index
 from kmpe.rows import threads
 
-__all__ = ["BLOCK_BYTES", "GLANCE", "Block", "Features", "Outputs", "Rows", "is_sparse"]
+__all__ = [
+    "BLOCK_BYTES",
+    "GLANCE",
+    "Block",
+    "Features",
+    "Outputs",
+    "Rows",
+    "is_sparse",
+    "mixture",
+    "rows_per_block",
+]
 
 # A block of features is read from memory once and from the cache for the rest of a pass. On
 # 200 000 rows of 500 features a pass takes 50 ms with blocks of 8 MB, 64 ms with 4 MB and 105 ms
@@ -59,12 +69,15 @@ class Rows:
         Sample weights.
     features : Features, optional
         What is made of the inputs; by default they are the features.
+    dropped : tuple of callable
+        The rules by which rows have lost their weight.
     """
 
     X: Any
     T: npt.NDArray[Any]
     a: Array
     features: Features | None = None
+    dropped: tuple[Callable[[Block], Array], ...] = ()
 
     @classmethod
     def inputs(cls, X: Any, features: Features | None = None) -> Self:
@@ -78,7 +91,7 @@ class Rows:
         return cls(H, T, np.broadcast_to(np.float64(1.0), len(T)) if a is None else a)
 
     def __len__(self) -> int:
-        return len(self.T)
+        return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
@@ -121,10 +134,20 @@ class Rows:
     def _mixture(self, chosen: Index) -> Array:
         """Return a fixed mixture of the inputs of some rows."""
         inputs = Rows(self.X, np.zeros((len(self), 0)), self.a)
-        mix = _Mixture(np.sqrt(np.arange(2.0, inputs.n_features + 2.0)))
         if 2 * len(chosen) > len(self):
-            return np.asarray(inputs.column(mix)[chosen])
-        return mix(inputs.block(chosen))
+            return np.asarray(inputs.column(_mixed)[chosen])
+        return mixture(inputs.block(chosen).H)
+
+    def at(self, positions: Array) -> Index:
+        """Return the numbers of the rows at ``positions``, from 0 to 1, of the weight in order."""
+        order = self.order
+        reached = np.cumsum(self.a[order])
+        at = np.searchsorted(reached, positions * reached[-1], side="right")
+        return np.asarray(order[np.minimum(at, len(order) - 1)])
+
+    def without(self, rule: Callable[[Block], Array]) -> Self:
+        """Return these rows without weight for those of which ``rule`` returns 1 instead of 0."""
+        return replace(self, a=self.a * (1 - self.column(rule)), dropped=(*self.dropped, rule))
 
     def block(self, where: slice | Index) -> Block:
         """Return some rows; sums are taken in double precision whatever X is kept in."""
@@ -159,10 +182,15 @@ class Rows:
         threads.each(self._parts, fill)
         return out
 
-    def take(self, chosen: Index, a: Array | None = None) -> Self:
+    def mapped(self, value: Callable[[Block], Array]) -> "Rows":
+        """Return rows whose features are the columns that ``value`` returns, kept with the rows."""
+        width = value(self.block(slice(0, 1))).shape[1]
+        return Rows(self.column(value, width), self.T, self.a)
+
+    def take(self, chosen: Index, a: Array | None = None) -> "Rows":
         """Return some of the rows with their features in memory; ``a`` are their new weights."""
         H, T, kept = self.block(chosen)
-        return self.of(H, T, kept if a is None else a)
+        return Rows.of(H, T, kept if a is None else a)
 
     def whole(self) -> Array:
         """Return the features of all rows as one dense array."""
@@ -191,7 +219,7 @@ class Rows:
 
     @cached_property
     def _parts(self) -> list[list[slice]]:
-        return threads.parts(len(self), max(1, BLOCK_BYTES // (8 * max(1, self.n_features))))
+        return threads.parts(len(self), rows_per_block(self.n_features))
 
 
 @dataclass(frozen=True)
@@ -205,17 +233,16 @@ class Outputs:
         return np.asarray(block.H @ self.coef)
 
 
-@dataclass(frozen=True)
-class _Mixture:
-    """The product of each row of a block with one vector."""
+def mixture(H: Any) -> Array:
+    """Return a fixed mixture of the columns of each row: nearly always, equal rows alone tie."""
+    v = np.sqrt(np.arange(2.0, H.shape[1] + 2.0))
+    # Not by BLAS, whose order of additions depends on where a row stands.
+    return np.asarray(H @ v if is_sparse(H) else np.einsum("ij,j->i", H, v))
 
-    v: Array
 
-    def __call__(self, block: Block) -> Array:
-        # Not by BLAS, whose order of additions depends on where a row stands.
-        if is_sparse(block.H):
-            return np.asarray(block.H @ self.v)
-        return np.asarray(np.einsum("ij,j->i", block.H, self.v))
+def rows_per_block(n_features: int) -> int:
+    """Return the largest number of rows of a block."""
+    return max(1, BLOCK_BYTES // (8 * max(1, n_features)))
 
 
 def is_sparse(H: Any) -> bool:
@@ -225,3 +252,7 @@ def is_sparse(H: Any) -> bool:
 
 def _features(block: Block) -> Array:
     return np.asarray(block.H.toarray() if is_sparse(block.H) else block.H)
+
+
+def _mixed(block: Block) -> Array:
+    return mixture(block.H)

@@ -8,6 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from kmpe.arrays import Array
+from kmpe.estimators.collections import by_block, is_dask, refuse_dask
 from kmpe.estimators.elm.base import ELM
 from kmpe.estimators.inputs import all_or_nothing, read_with_targets
 from kmpe.losses import Correntropy
@@ -80,6 +81,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
+            refuse_dask(self, X)
             X, y = read_with_targets(self, X, y, numeric=False, reset=True)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
@@ -154,6 +156,8 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         array of shape (n,)
         """
+        if is_dask(X):
+            return by_block(self.predict, X)
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
@@ -173,6 +177,8 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         array of shape (n, n_classes)
         """
+        if is_dask(X):
+            return by_block(self.predict_proba, X)
         F = self._output(X)
         return _nearest_probabilities(F) if self._labels is None else self._labels.probabilities(F)
 

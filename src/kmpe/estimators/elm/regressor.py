@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
+from kmpe.estimators.collections import by_block, is_dask, refuse_dask
 from kmpe.estimators.elm.base import ELM
 from kmpe.estimators.inputs import all_or_nothing, check_targets, read_with_targets
 from kmpe.inference.intervals import around, radius
@@ -147,6 +148,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
+            refuse_dask(self, X)
             X, y = read_with_targets(self, X, y, numeric=True, reset=True)
             self._fit(X, check_targets(y), sample_weight)
             if y.ndim == 1:
@@ -192,6 +194,8 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         array of shape (n,) or (n, q)
             Predictions; with ``return_interval`` a tuple of predictions, lower and upper ends.
         """
+        if is_dask(X):
+            return by_block(self.predict, X, return_interval)
         predicted = self._output(X)
         if return_interval is None:
             return predicted

@@ -1,0 +1,198 @@
+"""Rows at given places of the order of all rows, where no one has all of them.
+
+Every part has its rows in order. The places lie between pivots whose ranks are known: in each round
+the parts propose further pivots between those that have a place between them, and say how much
+weight lies below each (multiple selection by sampled splitters; Frazer and McKellar 1970). Each
+round leaves a fourth of the rows, until so few are left that they can be sorted in one place. Ranks
+are exact, so that the answer is that of one sort whatever the parts are.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kmpe.arrays import Array, Index
+from kmpe.rows.cluster import Engine
+
+__all__ = ["Ordered", "ordered", "select"]
+
+# Pivots for each place: so much fewer rows are left after each round.
+_PIVOTS = 4
+
+
+class Ordered(NamedTuple):
+    """Rows of a part in order: the keys, columns first to last, and the weight up to each row."""
+
+    keys: Array
+    reached: Array
+
+    def ranks(self, pivots: Array) -> Index:
+        """Return how many rows come before each pivot, shape (p, columns)."""
+        low = np.zeros(len(pivots), dtype=np.intp)
+        high = np.full(len(pivots), len(self.keys), dtype=np.intp)
+        for column, values in zip(self.keys.T, pivots.T, strict=True):
+            low, high = (_bisect(column, low, high, values, right=right) for right in (False, True))
+        return low
+
+    def below(self, ranks: Index) -> Array:
+        """Return the weight of the first so many rows."""
+        return np.concatenate([[0.0], self.reached])[ranks]
+
+
+def ordered(keys: Array, a: Array) -> Ordered:
+    """Return the rows that have a weight in the order of their keys."""
+    counted = np.flatnonzero(a)
+    order = counted[np.lexsort(keys[counted].T[::-1])]
+    return Ordered(np.asfortranarray(keys[order]), np.cumsum(a[order]))
+
+
+def _bisect(column: Array, low: Index, high: Index, values: Array, *, right: bool) -> Index:
+    """Return where values would stand between low and high of a column, each in its own range."""
+    low, high = low.copy(), high.copy()
+    while True:
+        open_ = np.flatnonzero(low < high)
+        if len(open_) == 0:
+            return low
+        middle = (low[open_] + high[open_]) // 2
+        before = column[middle] <= values[open_] if right else column[middle] < values[open_]
+        low[open_[before]] = middle[before] + 1
+        high[open_[~before]] = middle[~before]
+
+
+def select(engine: Engine, parts: list[Any], positions: Array) -> Array:
+    """Return the keys of the rows at ``positions``, from 0 to 1 of the weight of all rows.
+
+    Parameters
+    ----------
+    engine : Engine
+        What runs tasks.
+    parts : list of references to Ordered
+        The rows. The last of their keys tells any two rows apart.
+    positions : array of shape (m,)
+        Where to look.
+    """
+    sizes = engine.fetch(engine.map(_size, parts))
+    n, total = sum(size for size, _ in sizes), float(sum(weight for _, weight in sizes))
+    places = np.asarray(positions * total)
+    # So few rows take next to no time, and a median one round.
+    most = _PIVOTS * max(len(np.unique(places)), 1024)
+    ends = Brackets(None, None)
+    below, left = np.zeros(1), n
+    while left > most:
+        wanted = [2 + most * size // n for size, _ in sizes]
+        proposals = engine.map(partial(_proposed, ends), parts, wanted)
+        pivots = _sorted(np.concatenate([*engine.fetch(proposals), *ends.known]))
+        ranks, weights = _summed(engine, engine.map(partial(_ranked, pivots), parts))
+        # Places before the first pivot, and after the last, have brackets that are open there.
+        rank, below = np.append(0, ranks), np.append(0.0, weights)
+        held = np.unique(np.searchsorted(below, places, side="right") - 1)
+        ends, below = Brackets.of(pivots, held), below[held]
+        before, left = left, int((np.append(rank[1:], n) - rank)[held].sum())
+        if left == before:
+            break
+    rows = np.concatenate(engine.fetch(engine.map(partial(_between, ends), parts)))
+    return _at(rows, ends, below, places)
+
+
+class Brackets(NamedTuple):
+    """Ranges of keys, from one pivot to before the next; None where all rows are in one."""
+
+    low: Array | None
+    high: Array | None
+
+    @classmethod
+    def of(cls, pivots: Array, held: Index) -> "Brackets":
+        """Return the ranges with these numbers: range i ends at pivot i."""
+        width = pivots.shape[1]
+        ends = np.vstack([np.full(width, -np.inf), pivots, np.full(width, np.inf)])
+        return cls(ends[held], ends[held + 1])
+
+    @property
+    def known(self) -> list[Array]:
+        """The pivots at the ends of the ranges."""
+        if self.low is None or self.high is None:
+            return []
+        return [end[np.isfinite(end).all(axis=1)] for end in (self.low, self.high)]
+
+    def ranges(self, part: Ordered) -> tuple[Index, Index]:
+        """Return where the rows of a part that are in each range begin and end."""
+        if self.low is None or self.high is None:
+            return np.zeros(1, dtype=np.intp), np.array([len(part.keys)], dtype=np.intp)
+        return part.ranks(self.low), part.ranks(self.high)
+
+    def rows(self, part: Ordered) -> Index:
+        """Return the numbers of the rows of a part that are in any range."""
+        begin, end = self.ranges(part)
+        sizes = end - begin
+        shift = np.repeat(begin - np.append(0, np.cumsum(sizes)[:-1]), sizes)
+        return np.asarray(shift + np.arange(int(sizes.sum())))
+
+
+def _size(part: Ordered) -> tuple[int, float]:
+    return len(part.keys), float(part.reached[-1]) if len(part.reached) else 0.0
+
+
+def _proposed(ends: Brackets, part: Ordered, wanted: int) -> Array:
+    """Return some keys, evenly spread over the rows of a part that are in question."""
+    rows = ends.rows(part)
+    some = np.unique(np.linspace(0, len(rows) - 1, min(wanted, len(rows))).astype(np.intp))
+    return np.asarray(part.keys[rows[some]])
+
+
+def _ranked(pivots: Array, part: Ordered) -> tuple[Array, Array]:
+    ranks = part.ranks(pivots)
+    return ranks.astype(np.float64), part.below(ranks)
+
+
+def _between(ends: Brackets, part: Ordered) -> Array:
+    """Return the rows of a part that are in question: keys, and in a last column weights."""
+    rows = ends.rows(part)
+    weights = np.diff(part.reached, prepend=0.0)[rows]
+    return np.column_stack([part.keys[rows], weights])
+
+
+def _summed(engine: Engine, references: list[Any]) -> tuple[Array, ...]:
+    """Return the sums over parts, in their order, brought to one place by the workers."""
+    return tuple(engine.fetch([chained(engine, references)])[0])
+
+
+def chained(engine: Engine, references: list[Any], at_once: int = 8) -> Any:
+    """Return a reference to the sums of tuples of arrays, added one after the other.
+
+    In the order of the parts, so many in one task: only the last sum has to travel to the client.
+    """
+    so_far = references[0]
+    for i in range(1, len(references), at_once):
+        group = references[i : i + at_once]
+        (so_far,) = engine.map(added, [so_far], *([reference] for reference in group))
+    return so_far
+
+
+def added(*terms: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Return the sums of tuples of arrays, added in their order."""
+    sums = tuple(np.array(value) for value in terms[0])
+    for values in terms[1:]:
+        for so_far, value in zip(sums, values, strict=True):
+            so_far += value
+    return sums
+
+
+def _sorted(keys: Array) -> Array:
+    return np.asarray(keys[np.lexsort(keys.T[::-1])])
+
+
+def _at(rows: Array, ends: Brackets, below: Array, places: Array) -> Array:
+    """Return the keys at places, by the rows in ranges and the weight below each range."""
+    rows = _sorted(rows)
+    keys, a = rows[:, :-1], rows[:, -1]
+    reached = np.cumsum(a)
+    if ends.low is None:
+        at = np.searchsorted(reached, places, side="right")
+        return np.asarray(keys[np.minimum(at, len(keys) - 1)])
+    begin = Ordered(np.asfortranarray(keys), reached).ranks(ends.low)
+    end = np.append(begin[1:], len(keys))
+    before = np.append(0.0, reached)[begin]
+    number = np.searchsorted(below, places, side="right") - 1
+    at = np.searchsorted(reached, places - below[number] + before[number], side="right")
+    return np.asarray(keys[np.clip(at, begin[number], end[number] - 1)])
