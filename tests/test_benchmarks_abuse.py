@@ -22,7 +22,8 @@ from benchmarks.abuse.runs import Outcome, run, run_case
 from kmpe import RobustLinearRegression
 
 
-@pytest.mark.parametrize("seed", range(30))
+# Those after the first thirty broke a promise once.
+@pytest.mark.parametrize("seed", [*range(30), 1216, 1329, 2624, 6171, 21726, 22717])
 def test_every_promise_is_kept(seed):
     outcome = Outcome()
     run_case(draw(seed), outcome)

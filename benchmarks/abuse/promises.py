@@ -275,21 +275,21 @@ def _moved_by_rounding(case: Case, fits: Fits, P: np.ndarray, difference: float)
     the closing table.
     """
     rng = np.random.default_rng(case.seed)
-    for _ in range(10):
+    for k in range(10):
         if case.y is None:
-            other = replace(case.plain(), X=_rounded_otherwise(case.X, rng))
+            other = replace(case.plain(), X=_rounded_otherwise(case.X, rng, own=k % 2 == 0))
         else:
-            other = replace(case.plain(), y=_rounded_otherwise(case.y, rng))
+            other = replace(case.plain(), y=_rounded_otherwise(case.y, rng, own=k % 2 == 0))
         moved = np.abs(_output(fits.fit(other), case.X) - P).max(initial=0.0)
         if moved >= 0.1 * difference:
             return True
     return False
 
 
-def _rounded_otherwise(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return values, each of them one unit in the last place of the largest away, or none."""
-    step = np.finfo(np.float64).eps * np.abs(values).max(initial=0.0)
-    return values + step * rng.integers(-1, 2, values.shape)
+def _rounded_otherwise(values: np.ndarray, rng: np.random.Generator, *, own: bool) -> np.ndarray:
+    """Return values, each of them a unit in its own last place away, or in that of the largest."""
+    size = np.abs(values) if own else np.abs(values).max(initial=0.0)
+    return values + np.finfo(np.float64).eps * size * rng.integers(-1, 2, values.shape)
 
 
 def _size(case: Case) -> float:
