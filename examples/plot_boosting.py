@@ -3,8 +3,8 @@ XGBoost with a robust objective
 ===============================
 
 House prices in Boston, 506 districts; in the training half every fifth price is wrong. Boosting
-with squares learns the errors by heart, round by round. ``kmpe.boosting.Objective`` gives XGBoost
-(or LightGBM) the slope and the curvature of a robust loss instead.
+with squares overfits the errors, round by round. ``kmpe.boosting.Objective`` gives XGBoost (or
+LightGBM) the slope and the curvature of a robust loss instead.
 """
 
 # %%

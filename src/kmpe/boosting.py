@@ -119,9 +119,9 @@ class _Fit:
 
     @property
     def learns(self) -> bool:
-        """Whether residuals still tell the noise, less than 90% of the way behind the fit.
+        """Whether residuals still show the noise: less than 90% of the way behind the fit.
 
-        What they lose later is noise that the trees learn by heart.
+        What they lose later is noise that the trees overfit.
         """
         rate = min(max(self.rate, 0.0), 1.0)
         return (1 - rate) ** self.rounds > 0.1

@@ -158,7 +158,7 @@ class KernelNodes:
 def pivots(K: Array, most: int, left: float) -> tuple[Index, Array]:
     """Return the rows that a pivoted Cholesky factorisation of K takes first, and their factor U.
 
-    Each is the row of which the ones before know least (Fine and Scheinberg 2001). It ends after
+    Each has the largest variance given the ones before (Fine and Scheinberg 2001). It ends after
     ``most`` rows, or when no row has more than the variance ``left`` unexplained.
     """
     upper, order, rank, _ = lapack.dpstrf(K, tol=left)

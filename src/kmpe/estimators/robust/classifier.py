@@ -46,8 +46,8 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     Parameters
     ----------
     estimator : classifier
-        Any classifier of scikit-learn's kind with ``predict_proba``, or a pipeline; one that has
-        none is asked for its predictions. Weights are handed to it as `RobustRegressor` does.
+        Any classifier of scikit-learn's kind with ``predict_proba``, or a pipeline; of one that
+        has none the predicted classes are used. Weights are handed to it as `RobustRegressor` does.
     cv : int or splitter, default=5
         The number of folds, or a splitter of scikit-learn's that tests each row once. Folds are
         drawn within the classes, and do not depend on the order of the rows.

@@ -1,7 +1,7 @@
 """Which rows a learner should believe: σ comes down from wide to the noise, evidence says how far.
 
 Half-quadratic reweighting (Geman and Reynolds 1992) of any learner, on errors of rows that it has
-not seen: what it has seen it may have learnt by heart. Each round weighs the rows by Tukey's
+not seen: those that it has seen it may overfit. Each round weighs the rows by Tukey's
 biweight of the errors that fits without them made in the round before, then asks for new errors.
 
 - There are two starts. One has the errors of the plain fit, which knows groups of rows that lie
