@@ -109,13 +109,12 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--tests", action="store_true")
-    parser.add_argument("paths", nargs="*", help="only these tests")
+    parser.add_argument("--tests", nargs="*", metavar="PATH", help="all tests, or only these")
     options = parser.parse_args()
     (wheel,) = options.folder.resolve().glob("*.whl")
     (sdist,) = options.folder.resolve().glob("*.tar.gz")
-    if options.tests:
-        return tests(wheel, options.paths)
+    if options.tests is not None:
+        return tests(wheel, options.tests)
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [n for n in archive.namelist() if n.endswith("METADATA")]
         metadata = archive.read(name).decode()
