@@ -79,9 +79,10 @@ class Theta:
     def prior(self) -> tuple[float, Array]:
         """Return minus the log prior and its gradient.
 
-        Log-normal and weak: scales about their mean to a factor e, as few inputs matter much more
-        than others; their mean to e² about the start; the ratio to e, and variances to e³. Halved
-        and doubled, errors of `python -m benchmarks tables --quick` move by less than 1%.
+        Log-normal: scales about their mean to a factor e, their mean to e² about the start, the
+        ratio to e^0.7 and variances to e³. It is felt: on Friedman 1, 300 rows of noise 1 and
+        half of the ten inputs idle, half of this log prior has 6% smaller errors of the function
+        and twice 9% larger ones (six draws; a fifth of the rows spoilt: 5% and 8%).
         """
         start = Theta.start(self.d, common=len(self.values) == 6).values
         scales, from_start = self.values[:-5], self.values - start

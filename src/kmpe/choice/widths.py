@@ -9,6 +9,10 @@ On some rows that stand for all, in an order of their own and equal ones counted
    times, or until the weights stay.
 4. Nodes are taken by pivoted Cholesky factorisation until what they leave open is little beside
    the noise.
+
+Numbers here, in `believable` and in `process` that are neither derived nor cited were set by
+looking at ``TABLES`` of ``benchmarks/tables.py``, so that what it shows of them is flattered a
+little; its ``OTHERS`` had no part in it.
 """
 
 from dataclasses import dataclass, replace
@@ -222,8 +226,8 @@ def _scaling(some: Some, *, sparse: bool) -> Scaling:
 def _part(a: Array, most: int = 500) -> Index:
     """Return the numbers of at most so many rows, on which the evidence is maximised.
 
-    With 1000 each step takes five times as long, and errors fall by 1%
-    (`python -m benchmarks tables --quick`).
+    A step takes n³ products, with 1000 rows eight times as many; what they would gain was not
+    measured.
     """
     if len(a) <= most:
         return np.arange(len(a))
