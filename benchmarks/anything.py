@@ -25,7 +25,7 @@ from sklearn.ensemble import (
 from sklearn.model_selection import GridSearchCV, train_test_split
 
 from benchmarks.measure import OUT, Line, bounded, write
-from benchmarks.real_tables import NAMES, UNSEEN, halves, spoil, table
+from benchmarks.real_tables import COMMON, OTHERS, PAPER, halves, spoil, table
 from kmpe import RobustClassifier, RobustRegressor
 from kmpe.boosting import Objective
 from kmpe.metrics import robust_scorer
@@ -42,7 +42,8 @@ CASES = {
     "30% moved up": (0.3, "up", 1.20),
 }
 # At least 300 training rows.
-TABLES = [name for name in (*NAMES, *UNSEEN) if len(table(name)[1]) >= 600]
+NAMES = (*PAPER, *COMMON, "diabetes", "friedman1", *OTHERS)
+TABLES = [name for name in NAMES if len(table(name)[1]) >= 600]
 
 
 def rmse(y: np.ndarray, predicted: np.ndarray) -> float:

