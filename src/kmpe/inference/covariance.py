@@ -161,7 +161,8 @@ class _Meat:
         without = 1 - slope * leverages / self.mean
         psi = _psi(self.loss, R, self.j)
         psi /= np.maximum(without, _LEAST_WITHOUT)
-        return (weighted_gram(block.H, block.a * psi**2),)
+        with np.errstate(over="ignore", invalid="ignore"):  # as for the slopes
+            return (weighted_gram(block.H, block.a * psi**2),)
 
 
 def _bread(
