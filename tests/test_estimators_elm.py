@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import root_mean_squared_error
 from sklearn.model_selection import GridSearchCV
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -430,6 +431,19 @@ def test_one_class_only():
 def test_a_real_target_is_not_a_class():
     with pytest.raises(ValueError, match="Unknown label type"):
         ELMClassifier().fit([[0.0], [1.0]], [0.5, 0.7])
+
+
+@pytest.mark.parametrize(
+    "as_given", [np.asarray, sparse.csr_array, np.ndarray.tolist, pd.DataFrame]
+)
+@pytest.mark.parametrize("fit", ["fit", "partial_fit"])
+def test_several_labels_for_each_row_are_refused_with_advice(as_given, fit):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    Y = (X > 0).astype(int)
+    with pytest.raises(ValueError, match=r"y has 2 columns, .*MultiOutputClassifier\(ELM") as told:
+        getattr(ELMClassifier(), fit)(X, as_given(Y))
+    assert "\n" not in str(told.value)
+    assert MultiOutputClassifier(ELMClassifier()).fit(X, Y).score(X, Y) > 0.8
 
 
 def test_weights_that_are_all_zero():

@@ -7,7 +7,8 @@ row from the fit without it, and s = softmax(τF), the probability of the label 
 
 (Angluin and Laird 1988). The temperature τ and ε of the largest likelihood give the probability
 that a label is right: its row's weight. Scores of rows left out are as far off as those of new
-rows, so that softmax(τF) is calibrated (Guo and others 2017).
+rows, so that softmax(τF) is calibrated (Guo and others 2017). Where all scores are near 0 and 1
+the likelihood does not tell a low temperature from wrong labels, and these may be missed.
 """
 
 from dataclasses import dataclass

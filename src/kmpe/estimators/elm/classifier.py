@@ -19,14 +19,18 @@ __all__ = ["ELMClassifier"]
 class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
     """Extreme learning machine for classification with a robust loss.
 
-    The machine of `ELMRegressor` on one-hot targets in {0, 1}, with one weight per sample from
-    the norm of its error over all classes: a mislabelled row loses its weight as a whole.
+    The machine of `ELMRegressor` on one-hot targets in {0, 1}, with one weight per row, which a
+    row that is believed to be mislabelled loses as a whole. A row has one label; for several use
+    `sklearn.multioutput.MultiOutputClassifier`.
 
     Parameters
     ----------
     loss : "adaptive" or Loss, default="adaptive"
-        A loss of this package; "adaptive" is ``Correntropy(1.0)`` here, since the scale of errors
-        of targets 0 and 1 is known.
+        A loss of this package, of the norm of a row's error over all classes. "adaptive" weighs
+        each row by the probability that its label is right, from the scores of the fit without
+        it and the share of wrong labels, both by maximum likelihood, and fits least squares
+        with these weights. With a random layer it is ``Correntropy(1.0)``, since the scale of
+        errors of targets 0 and 1 is known.
     n_hidden, activation, alpha, init, max_iter, tol, forgetting, memory_limit, random_state
         As in `ELMRegressor`.
 
@@ -34,11 +38,18 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
     ----------
     classes_ : array of shape (n_classes,)
         The labels.
-    coef_ : array of shape (n_classes, n_hidden_)
-        Output weights.
-    hidden_layer_, n_hidden_, loss_, alpha_
+    coef_ : array of shape (n_classes, n_features)
+        Output weights of `transform_hidden`.
+    hidden_layer_, n_hidden_, input_scales_, degrees_of_freedom_, loss_, alpha_
         As in `ELMRegressor`.
-    weights_, outlier_scores_, outliers_, scale_
+    tuning_ : list of dict
+        As in `ELMRegressor`; the share of wrong labels in words.
+    weights_ : array of shape (n,)
+        Weight of each training row at the solution.
+    outliers_ : array of bool of shape (n,)
+        Rows whose labels are more probably wrong than right, those of weight below ½; with a loss
+        or a random layer, as in `ELMRegressor`.
+    outlier_scores_, scale_
         As in `ELMRegressor`.
     history_, n_iter_, status_, n_features_in_, feature_names_in_
         As in `ELMRegressor`.
@@ -82,6 +93,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         """
         with all_or_nothing(self):
             refuse_dask(self, X)
+            _check_one_label(y)
             X, y = read_with_targets(self, X, y, numeric=False, reset=True)
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
@@ -112,6 +124,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
+            _check_one_label(y)
             begins = self._begins()
             X, y = read_with_targets(self, X, y, numeric=False, reset=begins)
             check_classification_targets(y)
@@ -181,6 +194,16 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
             return by_block(self.predict_proba, X)
         F = self._output(X)
         return _nearest_probabilities(F) if self._labels is None else self._labels.probabilities(F)
+
+
+def _check_one_label(y: Any) -> None:
+    """Refuse several labels for each row, and say what takes them."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y, dtype=object).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has {shape[1]} columns, but ELMClassifier learns one label for each row: "
+            "fit sklearn.multioutput.MultiOutputClassifier(ELMClassifier()) instead"
+        )
 
 
 def _nearest_probabilities(scores: Array) -> Array:
