@@ -66,6 +66,8 @@ def drawn(display: type, data: tuple[Any, Any], **options: Any) -> Any:
     model: Any = RobustLinearRegression()
     if display is plots.ScreeDisplay:
         model = RobustPCA(2, random_state=0)
+    if display is plots.RelevanceDisplay:
+        X, y, model = X[:60], y[:60], ELMRegressor()
     return display.from_estimator(model.fit(X, y), X, y, **options)
 
 
@@ -157,6 +159,7 @@ def test_an_estimator_that_is_not_fitted_is_refused(display: Any, data: tuple[An
         (plots.WeightsDisplay, "gives its rows no weights"),
         (plots.CoefficientDisplay, "has no slopes of one target"),
         (plots.ScreeDisplay, "has no variances"),
+        (plots.RelevanceDisplay, "has no scales of its inputs"),
         (plots.LossDisplay, "has no loss"),
         (plots.ConvergenceDisplay, "keeps no history"),
     ],
@@ -390,6 +393,23 @@ def test_coefficients_stand_beside_those_of_least_squares(data: tuple[Any, Any])
         t.get_text()
         for t in drawn(plots.CoefficientDisplay, data, n_features=1).ax_.get_yticklabels()
     ] == ["x1"]
+
+
+def test_inputs_of_small_width_come_first_with_their_names() -> None:
+    X = pd.DataFrame(np.random.default_rng(0).uniform(-3, 3, (120, 3)), columns=["a", "b", "c"])
+    model = ELMRegressor().fit(X, np.sin(2 * X["c"]) + 0.1 * X["a"])
+    display = plots.RelevanceDisplay.from_estimator(model, n_features=2)
+    assert display.names == ["a", "b", "c"]
+    assert display.ax_.get_yticklabels()[0].get_text() == "c"
+    assert "linear effects not shown" in display.ax_.get_xlabel()
+    drawn_scales = [bar.get_width() for bar in display.bars_]
+    np.testing.assert_array_equal(drawn_scales, -np.sort(-model.input_scales_)[:2])
+
+
+def test_a_random_layer_has_no_relevance_to_draw(data: tuple[Any, Any]) -> None:
+    model = ELMRegressor(activation="sigmoid", n_hidden=5, random_state=0).fit(*data)
+    with pytest.raises(ValueError, match=r'ELMRegressor has no scales .* activation="auto"'):
+        plots.RelevanceDisplay.from_estimator(model)
 
 
 def test_the_scree_adds_up(data: tuple[Any, Any]) -> None:

@@ -92,7 +92,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
 
     @property
     def input_scales_(self) -> Array:
-        """How much each input matters: one over its width, in its own robust units."""
+        """One over the width of each input, in its own robust units; linear effects apart."""
         layer = self.hidden_layer_
         if not isinstance(layer, KernelNodes):
             raise AttributeError('input_scales_ are chosen with activation="auto" only')

@@ -75,8 +75,8 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     n_hidden_ : int
         The number of hidden nodes: the chosen one.
     input_scales_ : array of shape (n_features_in_,)
-        How much each input matters: one over its width, in robust units of the input. Nearly 0
-        for one that tells nothing beyond its linear part.
+        How much each input bends the function: one over its width, in robust units of the input.
+        Small for one that tells nothing beyond its linear part, however steep that is.
     degrees_of_freedom_ : float
         Effective number of parameters of the fit, the trace of its hat matrix.
     tuning_ : list of dict

@@ -1,0 +1,127 @@
+"""How much each input bends the function of a machine that tunes itself."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from kmpe.arrays import Array
+from kmpe.plots.drawing import GREY, axes
+from kmpe.plots.residuals import final_step
+
+__all__ = ["RelevanceDisplay"]
+
+
+class RelevanceDisplay:
+    """One over the width of each input, the largest first.
+
+    Widths are in robust units of the inputs. Linear effects are a part of their own and not shown:
+    an input with a small scale may have a steep slope, or none.
+
+    Make one with `from_estimator`.
+
+    Parameters
+    ----------
+    names : sequence of str of length d
+        Names of the inputs.
+    input_scales : array of shape (d,)
+        One over their widths.
+
+    Attributes
+    ----------
+    bars_ : BarContainer
+        The scales that are drawn, from the largest.
+    ax_, figure_ : Axes, Figure
+        Where it was drawn.
+
+    See Also
+    --------
+    ELMRegressor : Whose ``input_scales_`` it shows.
+    CoefficientDisplay : Slopes of a linear regression.
+
+    Examples
+    --------
+    >>> import matplotlib.pyplot as plt
+    >>> from kmpe import ELMRegressor
+    >>> from kmpe.plots import RelevanceDisplay
+    >>> X = np.random.default_rng(0).uniform(-3, 3, size=(100, 3))
+    >>> display = RelevanceDisplay.from_estimator(ELMRegressor().fit(X, np.sin(2 * X[:, 1])))
+    >>> display.ax_.get_yticklabels()[0].get_text()
+    'x1'
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(self, *, names: Sequence[str], input_scales: Array) -> None:
+        self.names = names
+        self.input_scales = input_scales
+
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        n_features: int | None = 20,
+        bar_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw the scales.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; new axes by default.
+        n_features : int or None, default=20
+            How many inputs are drawn: those of the largest scales; None for all.
+        bar_kwargs : dict, default=None
+            Keywords for the bars.
+
+        Returns
+        -------
+        self
+        """
+        ax = axes(self, ax)
+        scales = np.asarray(self.input_scales)
+        kept = np.argsort(-scales, kind="stable")[:n_features]
+        at = np.arange(len(kept))
+        self.bars_ = ax.barh(at, scales[kept], **{"color": GREY, **(bar_kwargs or {})})
+        ax.set_yticks(at, [self.names[i] for i in kept])
+        ax.invert_yaxis()
+        ax.set_xlabel("One over the width of the input (linear effects not shown)")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,  # noqa: ARG003 - scikit-learn's signature
+        y: Any = None,  # noqa: ARG003
+        *,
+        n_features: int | None = 20,
+        ax: Any = None,
+        bar_kwargs: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw the scales of a fitted machine.
+
+        Parameters
+        ----------
+        estimator : ELMRegressor, ELMClassifier or Pipeline
+            Fitted, with ``activation="auto"``. Of a pipeline the last step counts, with the inputs
+            that it gets.
+        X, y : None
+            Ignored.
+        n_features, ax, bar_kwargs
+            As in `plot`.
+
+        Returns
+        -------
+        RelevanceDisplay
+        """
+        final = final_step(estimator)
+        if not hasattr(final, "input_scales_"):
+            raise ValueError(
+                f"{type(final).__name__} has no scales of its inputs: give an ELMRegressor or "
+                'ELMClassifier with activation="auto"'
+            )
+        scales = final.input_scales_
+        given = getattr(final, "feature_names_in_", [f"x{i}" for i in range(len(scales))])
+        display = cls(names=[str(name) for name in given], input_scales=scales)
+        return display.plot(ax, n_features=n_features, bar_kwargs=bar_kwargs)
