@@ -10,9 +10,9 @@ On some rows that stand for all, in an order of their own and equal ones counted
 4. Nodes are taken by pivoted Cholesky factorisation until what they leave open is little beside
    the noise.
 
-Numbers here, in `believable` and in `process` that are neither derived nor cited were set by
-looking at ``TABLES`` of ``benchmarks/tables.py``, so that what it shows of them is flattered a
-little; its ``OTHERS`` had no part in it.
+The method was tried out on ``TABLES`` of ``benchmarks/tables.py``, not on its ``OTHERS``. Which of
+the numbers here, in `believable` and in `process` that are neither derived nor cited were set there
+is not recorded: take what ``TABLES`` show as possibly flattered.
 """
 
 from dataclasses import dataclass, replace
