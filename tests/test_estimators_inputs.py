@@ -21,6 +21,7 @@ from kmpe import (
     Squared,
 )
 from kmpe.estimators.inputs import all_or_nothing, is_read_by_block
+from kmpe.rows import arranged, source
 from kmpe.rows.source import Rows
 
 
@@ -60,7 +61,8 @@ def mapped_to(path, X):
 
 
 def elm(**params):
-    return ELMRegressor(KMPE(p=2, sigma=0.5), n_hidden=20, alpha=1e-3, random_state=0, **params)
+    parts = {"n_hidden": 20, "alpha": 1e-3, "activation": "sigmoid", "random_state": 0}
+    return ELMRegressor(KMPE(p=2, sigma=0.5), **parts, **params)
 
 
 # -- files -----------------------------------------------------------------------------------
@@ -71,6 +73,7 @@ def elm(**params):
     [
         elm(),
         ELMRegressor(n_hidden=20, random_state=0, activation="sigmoid"),
+        ELMRegressor(KMPE(p=2, sigma=0.5), n_hidden=20, alpha=1e-3),
         RobustLinearRegression(Correntropy()),
         RobustLinearRegression(KMPE(p=4, sigma=0.5), fit_intercept=False),
         RobustLinearRegression(Squared(), alpha=3.0),
@@ -97,8 +100,10 @@ def test_a_memory_map_gives_the_fit_of_the_array(model, n, data, tmp_path):
     assert outside.n_features_in_ == 3
 
 
-def test_sliced_object_is_read_block_by_block(data):
+def test_sliced_object_is_read_block_by_block(data, monkeypatch):
     X, y = data
+    for module in (arranged, source):  # a table of one block is read at once
+        monkeypatch.setattr(module, "BLOCK_BYTES", 1 << 19)
     sliced = Sliced(X)
     fitted = elm(memory_limit=0).fit(sliced, y)
     np.testing.assert_array_equal(fitted.coef_, elm().fit(X, y).coef_)

@@ -35,6 +35,8 @@ TYPES = (
     "kmpe.estimators.linear.RobustLinearRegression",
     "kmpe.estimators.pca.RobustPCA",
     "kmpe.estimators.pca_l1.PCAL1",
+    "kmpe.estimators.robust.classifier.RobustClassifier",
+    "kmpe.estimators.robust.regressor.RobustRegressor",
     "kmpe.inference.pca.OutlierMap",
     "kmpe.losses.blend.Blend",
     "kmpe.losses.density.LogDensity",

@@ -14,7 +14,7 @@ import numpy as np
 from kmpe.arrays import Array, Index, Mask
 from kmpe.rows.source import BLOCK_BYTES, is_sparse
 
-__all__ = ["Arranged", "arranged", "ordered"]
+__all__ = ["Arranged", "arranged", "falls", "ordered"]
 
 
 class Arranged(NamedTuple):
@@ -51,10 +51,10 @@ def arranged(X: Any, T: Array, a: Array) -> Arranged:
     order = np.argsort(T[:, -1], kind="stable")
     new = np.append(True, np.diff(T[order, -1]) > 0)
     counted = order[a[order] > 0]
-    falls = _falls(T[counted, -1], a[counted])
+    turned = falls(T[counted, -1], a[counted])
     if not (new.all() and a.all()):
-        order, new = _told_apart(X, -T if falls else T, a)
-    elif falls:
+        order, new = _told_apart(X, -T if turned else T, a)
+    elif turned:
         order = order[::-1]
     back = np.empty(n, dtype=np.intp)
     back[order] = np.cumsum(new) - 1
@@ -73,7 +73,7 @@ def ordered(X: Any, a: Array) -> tuple[Index | slice, Index | slice]:
     return order, np.argsort(order)
 
 
-def _falls(t: Array, a: Array) -> bool:
+def falls(t: Array, a: Array) -> bool:
     """Whether targets, given as they rise, are put into falling order.
 
     So that the half of their range which has fewer of them comes last: -y has then the same order
