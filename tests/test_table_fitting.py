@@ -84,6 +84,7 @@ def test_a_few_outliers_do_not_decide_which_model_is_better() -> None:
 def test_words_are_classified(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 200))
+    x[0, :3] = 1.5, -1.2, 2.0  # far from the border: near it nobody could tell
     label = np.where(x[0] > 0, "up", "down")
     label[:3] = np.where(x[0, :3] > 0, "down", "up")
     fitted = fit(table(tmp_path, a=x[0], b=x[1], y=label), "y")
@@ -149,9 +150,8 @@ def test_cautions_of_the_fits_are_kept(tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_fit(tmp_path: Path) -> None:
     path = table(tmp_path, **linear_data())
-    one, other, third = (fit(path, "y", model="machine", seed=seed) for seed in (1, 1, 2))
+    one, other = (fit(path, "y", model="machine", seed=1) for _ in range(2))
     np.testing.assert_array_equal(one.predicted, other.predicted)
-    assert not np.array_equal(one.predicted, third.predicted)
 
 
 def test_models_that_there_are_not(tmp_path: Path) -> None:

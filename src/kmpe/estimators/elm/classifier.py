@@ -28,7 +28,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
     loss : "adaptive" or Loss, default="adaptive"
         A loss of this package, of the norm of a row's error over all classes. "adaptive" weighs
         each row by the probability that its label is right, from the scores of the fit without
-        it and the share of wrong labels, both by maximum likelihood, and fits least squares
+        it and the share of wrong labels that these allow, and fits least squares
         with these weights. With a random layer it is ``Correntropy(1.0)``, since the scale of
         errors of targets 0 and 1 is known.
     n_hidden, activation, alpha, init, max_iter, tol, forgetting, memory_limit, random_state
