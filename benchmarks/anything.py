@@ -230,7 +230,11 @@ def searches(draws: int) -> Iterator[Line]:
     yield Line("search by neg_mean_squared_error over the best", squared, "x")
 
 
-def run(draws: int = 3) -> list[Line]:
+def run(arguments: list[str] | None = None) -> list[Line]:
+    """Return the comparison; the arguments are those of the command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one half of each table")
+    draws = 1 if parser.parse_args(arguments).quick else 3
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         parts = (
@@ -245,6 +249,4 @@ def run(draws: int = 3) -> list[Line]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one half of each table")
-    print(write("anything", run(1 if parser.parse_args().quick else 3)))
+    print(write("anything", run()))
