@@ -107,6 +107,14 @@ def test_flipped_labels_of_separated_classes_are_outliers(seed):
     assert np.mean(model.outliers_[given == y]) < 0.05
 
 
+@pytest.mark.parametrize("seed", [10, 11, 12])
+def test_predictions_are_right_where_a_tenth_of_two_classes_is_flipped(seed):
+    X, y, given = separated(seed, 0.1, 2)
+    model = ELMClassifier().fit(X, given)
+    assert model.score(X, y) > 0.98
+    assert np.mean(model.outliers_[given == y]) < 0.02
+
+
 def test_probabilities_of_overlapping_classes_are_calibrated():
     """Close to the best that there are: the log loss of the true ones."""
     rng = np.random.default_rng(0)
