@@ -1,5 +1,9 @@
 """The columns that an R formula asks for, by formulaic."""
 
+import ast
+import builtins
+import copy
+import re
 import warnings
 from typing import Any, Self
 
@@ -19,6 +23,9 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ``log(x)``, ``poly(x, 2)`` or ``bs(x, df=4)`` mean what they mean in R. New rows get the levels,
     knots and means of the rows that were fitted. Needs formulaic (``pip install 'kmpe[formula]'``).
 
+    A formula may hold columns, numbers, arithmetic, comparisons, and the functions of formulaic and
+    NumPy (``np.sqrt(x)``); anything else is refused, so that a formula from a file runs no code.
+
     Parameters
     ----------
     formula : str
@@ -27,8 +34,10 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    spec_ : formulaic.ModelSpec
-        What formulaic keeps of the rows that were fitted.
+    levels_ : dict
+        The levels of each factor, the first of which is the reference.
+    transforms_ : dict
+        What transformations keep of the rows that were fitted: knots, means, bounds.
     feature_names_in_, n_features_in_
         The columns of the data frame.
 
@@ -62,19 +71,17 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
-        formulaic = _formulaic()
         with all_or_nothing(self):
-            try:
-                formula = formulaic.Formula(self.formula)
-            except formulaic.errors.FormulaicError as error:
-                said = str(error).partition("\n")[0]
-                raise ValueError(f"formula={self.formula!r} cannot be read: {said}") from error
-            if hasattr(formula, "lhs"):
-                raise ValueError(
-                    f"formula={self.formula!r} has a left side: give the right side here, and the "
-                    "target to fit as y"
-                )
-            self.spec_ = _columns(formula, X, self.formula).model_spec
+            spec = _columns(self.formula, X).model_spec
+            self.levels_ = {
+                factor: [_plain(level) for level in state["categories"]]
+                for factor, (_, state) in spec.encoder_state.items()
+                if "categories" in state
+            }
+            # formulaic visits transformations in the order of a set.
+            self.transforms_ = _plain(dict(sorted(spec.transform_state.items())))
+            self._numbers = [name for name in spec.encoder_state if name not in self.levels_]
+            self._names_out = [str(name) for name in spec.column_names if name != "Intercept"]
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
             self.n_features_in_ = len(self.feature_names_in_)
         return self
@@ -92,27 +99,107 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         data frame
         """
         check_is_fitted(self)
-        columns = _columns(self.spec_, X, self.formula)[list(self.get_feature_names_out())]
-        return type(X)(columns.astype(np.float64))
+        columns = _columns(self.formula, X, **self._state())
+        missing = [name for name in self._names_out if name not in columns]
+        if missing:
+            raise ValueError(
+                f"formula {self.formula!r} makes no {missing[0]!r} of these rows: give numbers "
+                "where numbers were fitted, and levels where levels were"
+            )
+        return type(X)(columns[self._names_out].astype(np.float64))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:  # noqa: ARG002
         """Return the names of the columns, as in R."""
         check_is_fitted(self)
-        names = [name for name in self.spec_.column_names if name != "Intercept"]
-        return np.asarray(names, dtype=object)
+        return np.asarray(self._names_out, dtype=object)
+
+    def _state(self) -> dict[str, Any]:
+        """Return what was fitted in formulaic's types, which no file can hold."""
+        kinds = _formulaic().parser.types.Factor.Kind
+        return {
+            "transform_state": copy.deepcopy(self.transforms_),
+            "encoder_state": {name: (kinds.NUMERICAL, {}) for name in self._numbers}
+            | {
+                name: (kinds.CATEGORICAL, {"categories": list(levels)})
+                for name, levels in self.levels_.items()
+            },
+        }
 
 
-def _columns(formula: Any, X: Any, text: str) -> Any:
+def _parsed(text: str, columns: set[str]) -> Any:
+    """Return formulaic's terms of a right side that runs no code."""
+    formulaic = _formulaic()
+    try:
+        formula = formulaic.Formula(text)
+    except (formulaic.errors.FormulaicError, SyntaxError) as error:
+        said = str(error).partition("\n")[0]
+        raise ValueError(f"formula={text!r} cannot be read: {said}") from error
+    if not isinstance(formula, formulaic.SimpleFormula):
+        raise ValueError(
+            f"formula={text!r} has a left side or several parts: give the right side here, and the "
+            "target to fit as y"
+        )
+    for term in formula:
+        for factor in term.factors:
+            if factor.eval_method.value == "python" and not _harmless(factor.expr, columns):
+                raise ValueError(
+                    f"formula={text!r} may not hold {factor.expr!r}: columns, numbers, arithmetic, "
+                    "comparisons and the functions of formulaic and NumPy are allowed. Make "
+                    "other columns in the data frame first."
+                )
+    return formula
+
+
+def _harmless(expression: str, columns: set[str]) -> bool:
+    """Return whether evaluating an expression calls nothing but functions of columns."""
+    allowed = (
+        *(ast.Expression, ast.Load, ast.Constant, ast.List, ast.Tuple, ast.keyword),
+        *(ast.BinOp, ast.operator, ast.UnaryOp, ast.unaryop, ast.Compare, ast.cmpop),
+    )
+    try:
+        # Names in backquotes are columns.
+        nodes = list(ast.walk(ast.parse(re.sub("`[^`]*`", "0", expression), mode="eval")))
+    except SyntaxError:
+        return False
+    return all(isinstance(node, allowed) or _is_harmless(node, columns) for node in nodes)
+
+
+def _is_harmless(node: ast.AST, columns: set[str]) -> bool:
+    """Return whether a name, an attribute or a call stands for a column or a known function."""
+    match node:
+        case ast.Name(id=name):  # formulaic evaluates with Python's builtins in sight
+            known = name in columns or name in _formulaic().transforms.TRANSFORMS
+            return known or not hasattr(builtins, name)
+        case ast.Attribute(value=ast.Name(id="np"), attr=name):
+            return isinstance(getattr(np, name, None), np.ufunc)
+        case ast.Attribute(value=ast.Name(id="contr"), attr=name):
+            return not name.startswith("_")
+        case ast.Call(func=ast.Name() | ast.Attribute()):
+            return True
+    return False
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers and text in Python's own types, which a file can hold."""
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _columns(text: str, X: Any, **state: Any) -> Any:
     """Return the matrix of a formula; what it cannot make is an error, never a missing value."""
     if not hasattr(X, "columns"):
         raise TypeError(f"a formula needs a data frame, not {type(X).__name__}: columns have names")
+    spec = _formulaic().ModelSpec(formula=_parsed(text, set(map(str, X.columns))), **state)
     errors = _formulaic().errors
     with warnings.catch_warnings():
         # Of unknown levels formulaic warns, and makes them the first one.
         warnings.simplefilter("error", errors.DataMismatchWarning)
         try:
             # Without a context a formula sees the columns of X and no variable of the caller.
-            return formula.get_model_matrix(X, context={}, na_action="raise")
+            return spec.get_model_matrix(X, context={}, na_action="raise")
         except (errors.FormulaicError, errors.DataMismatchWarning, ValueError) as error:
             raise ValueError(
                 f"formula {text!r} cannot be applied to these rows: {error} Fill or drop missing "
@@ -124,6 +211,8 @@ def _formulaic() -> Any:
     try:
         import formulaic
         import formulaic.errors
+        import formulaic.parser.types
+        import formulaic.transforms
     except ImportError as error:
         raise ImportError(
             "formulas need formulaic: pip install 'kmpe[formula]'", name="formulaic"

@@ -31,6 +31,7 @@ TYPES = (
     "kmpe.estimators.elm.classifier.ELMClassifier",
     "kmpe.estimators.elm.opening.Opening",
     "kmpe.estimators.elm.regressor.ELMRegressor",
+    "kmpe.estimators.formula.Formula",
     "kmpe.estimators.imputer.RobustImputer",
     "kmpe.estimators.linear.RobustLinearRegression",
     "kmpe.estimators.pca.RobustPCA",
