@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import RobustScaler
 
 from kmpe import ELMClassifier, ELMRegressor, RobustLinearRegression, Squared
 from kmpe.io.progress import Progress
@@ -134,9 +133,8 @@ def fit(
     target : str
         The column to predict. Numbers are regressed, words and two whole numbers classified.
     model : {"auto", "linear", "machine"}, default="auto"
-        `RobustLinearRegression`, or `ELMRegressor` or `ELMClassifier` on scaled inputs. "auto" fits
-        both where it can, and takes the machine if its cross-validated errors are smaller beyond
-        chance.
+        `RobustLinearRegression`, or `ELMRegressor` or `ELMClassifier`. "auto" fits both where it
+        can, and takes the machine if its cross-validated errors are smaller beyond chance.
     weights : str, optional
         A column that says how often each row counts.
     drop : sequence of str
@@ -229,13 +227,11 @@ def _of_rows(inputs: pd.DataFrame, rows: npt.NDArray[np.intp]) -> pd.DataFrame:
 def _recipes(task: str, model: str, seed: int) -> dict[str, Pipeline]:
     """Return the models to fit to prepared inputs, by name; the first is the default."""
     if task == "classification":
-        last: dict[str, list[Any]] = {
-            "machine": [("scale", RobustScaler()), ("estimator", ELMClassifier(random_state=seed))]
-        }
+        last: dict[str, list[Any]] = {"machine": [("estimator", ELMClassifier(random_state=seed))]}
     else:
         last = {
             "linear": [("estimator", RobustLinearRegression())],
-            "machine": [("scale", RobustScaler()), ("estimator", ELMRegressor(random_state=seed))],
+            "machine": [("estimator", ELMRegressor(random_state=seed))],
         }
         last = last if model == "auto" else {model: last[model]}
         if "linear" in last:
