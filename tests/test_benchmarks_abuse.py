@@ -23,7 +23,9 @@ from kmpe import RobustLinearRegression
 
 
 # Those after the first thirty broke a promise once.
-@pytest.mark.parametrize("seed", [*range(30), 1216, 1329, 2624, 6171, 21726, 22717])
+@pytest.mark.parametrize(
+    "seed", [*range(30), 821, 1216, 1288, 1329, 1665, 1697, 2624, 4042, 4094, 6171, 21726, 22717]
+)
 def test_every_promise_is_kept(seed):
     outcome = Outcome()
     run_case(draw(seed), outcome)

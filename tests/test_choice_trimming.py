@@ -69,3 +69,11 @@ def test_a_plain_start_keeps_the_rule_of_all_rows():
     chosen = PCAScale(Correntropy("silverman"), robust=False)(start)
     assert chosen.steps >= 1
     assert distance(start.theta, chosen.theta, data.spread) < 0.2
+
+
+def test_many_rows_that_are_fitted_exactly_leave_no_sketch():
+    data = Points(np.tile(np.arange(12.0), (4001, 1)), np.ones(4001))
+    beginning = begun(data)
+    assert beginning.sample is not beginning.problem
+    chosen = PCAScale(KMPE(4, "mad"), robust=True)(beginning)
+    assert chosen.problem.sketch is None

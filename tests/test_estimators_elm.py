@@ -545,3 +545,39 @@ def test_features_whose_fourth_powers_are_no_numbers_are_fitted(unit):
     model = ELMRegressor(activation=lambda Z: np.maximum(Z, 0) * unit, random_state=0)
     expected = ELMRegressor(activation="relu", random_state=0).fit(X, y).predict(X)
     np.testing.assert_allclose(model.fit(X, y).predict(X), expected, atol=0.05)
+
+
+@pytest.mark.parametrize("loss", ["adaptive", Huber(), Correntropy("silverman")], ids=repr)
+@pytest.mark.parametrize("n", [2, 8, 40])
+def test_a_machine_of_minus_y_is_minus_the_machine(n, loss):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3))
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=n)
+    one, other = (ELMRegressor(loss).fit(X, f * y).predict(X) / f for f in (1.0, -3.7))
+    np.testing.assert_allclose(one, other, atol=1e-5 * np.ptp(y))
+
+
+def test_a_machine_of_mirrored_inputs_is_the_mirrored_machine():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=40)
+    one, other = (ELMRegressor().fit(f * X, y).predict(f * X) for f in (1.0, -1.0))
+    np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+@pytest.mark.parametrize("activation", ["auto", "sigmoid"])
+@pytest.mark.parametrize("alpha", ["auto", 0.0, 1e-3])
+@pytest.mark.parametrize("unit", [2.0**-480, 2.0**480])
+def test_a_stream_of_targets_in_any_unit_is_the_same_stream(unit, alpha, activation):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(45, 2))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=45)
+    streams = []
+    for factor in (1.0, unit):
+        stream = ELMRegressor(alpha=alpha, activation=activation, n_hidden=12, random_state=0)
+        for some in np.array_split(np.arange(45), 3):
+            stream.partial_fit(X[some], factor * y[some])
+        streams.append(stream)
+    one, other = streams
+    np.testing.assert_array_equal(one.predict(X), other.predict(X) / unit)
+    assert other.loss_.scale / unit == one.loss_.scale

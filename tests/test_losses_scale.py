@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kmpe.losses.scale import RULES, mad, quantile, shortest_half, silverman
+from kmpe.losses.scale import RULES, mad, middle, quantile, shortest_half, silverman
 
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
@@ -76,3 +76,10 @@ def test_the_shortest_half_of_gaussian_values_has_their_deviation():
     mean, deviation = shortest_half(x)
     assert mean[0] == pytest.approx(5, abs=0.1)
     assert deviation[0] == pytest.approx(2, rel=0.02)
+
+
+@pytest.mark.parametrize("a", [None, np.array([1.0, 2.0, 1.0, 2.0])])
+def test_minus_the_values_have_minus_their_middle(a):
+    x = np.array([1.0, 4.0, 9.0, 16.0])
+    assert middle(-x, a) == -middle(x, a)
+    assert middle(x) == 6.5

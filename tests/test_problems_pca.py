@@ -230,3 +230,28 @@ def test_a_weight_of_k_is_k_equal_points():
     for m in (1, 3):
         one, other = (plain_pca(Scatter(rows, m)) for rows in (data, repeated))
         np.testing.assert_allclose(projector(one), projector(other), atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [300, 1500])
+def test_rows_without_weight_do_not_move_the_offset(n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 3))
+    far = np.arange(n) % 3 > 0
+    X[far] += 1e14
+    without, counted = Points(X[~far], np.ones(n - far.sum())), Points(X, 1.0 - far)
+    np.testing.assert_array_equal(counted.offset, without.offset)
+    assert counted.spread == without.spread
+
+
+def test_offset_and_spread_depend_on_neither_order_nor_repeats():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3)) + 1e6
+    a = rng.integers(1, 4, 2000)
+    order = rng.permutation(2000)
+    one = Points(X, a.astype(float))
+    for other in (
+        Points(X[order], a[order].astype(float)),
+        Points(np.repeat(X, a, axis=0), np.ones(a.sum())),
+    ):
+        np.testing.assert_array_equal(one.offset, other.offset)
+        assert one.spread == other.spread

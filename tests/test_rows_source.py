@@ -12,7 +12,7 @@ from kmpe.losses import KMPE, MPE, Correntropy
 from kmpe.losses.floored import AsPrinted, Floored
 from kmpe.problems import ridge_sums as ridge
 from kmpe.problems.pca import sums
-from kmpe.problems.pca.points import Look, _Shift, _sum
+from kmpe.problems.pca.points import Mixture, SquaredNorm, _Shift, _sum
 from kmpe.rows import sample, source, standardised
 from kmpe.rows.files import Reader
 from kmpe.rows.hidden_layer import ACTIVATIONS, HiddenLayer
@@ -104,7 +104,8 @@ COLUMNS = [
     source._features,
     DISTANCES,
     sums.Both(DISTANCES.mean, DISTANCES.W),
-    Look(np.arange(3.0), np.ones(3)),
+    Mixture(np.arange(3.0)),
+    SquaredNorm(np.ones(3)),
     sums.Measured(DISTANCES, sums.Distances(np.zeros(3), np.eye(3)[:, :1])),
 ]
 TERMS = [

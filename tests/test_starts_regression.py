@@ -91,6 +91,15 @@ def test_weighted_steps_are_least_squares():
     )
 
 
+@pytest.mark.parametrize("seed", [32, 35, 37, 38])
+def test_one_row_far_out_leaves_the_other_directions_alone(seed):
+    # Its product is 1e8 for one unit of weight: a ridge of a share of the weights is rounding.
+    Z = np.zeros((40, 4))
+    Z[0] = 1e4 * np.random.default_rng(seed).normal(size=4)
+    (step,) = steps(Z, np.full((1, 40), 1 / 40), np.ones((1, 1, 40)))
+    np.testing.assert_allclose(Z[0] @ step, 1, rtol=1e-4)
+
+
 # -- the start -------------------------------------------------------------------------------
 
 

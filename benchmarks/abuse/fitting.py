@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from threadpoolctl import ThreadpoolController
 
+import kmpe
 from benchmarks.abuse.cases import Case
 from kmpe.estimators.inputs import RobustnessWarning
 
 # What a fit may say; anything else is numpy's or ours by mistake.
 SPOKEN = (ConvergenceWarning, RobustnessWarning, DataConversionWarning)
+# Whose errors are sentences; those of numpy and scipy are crashes.
+_HOMES = [Path(module.__file__).parent for module in (kmpe, sklearn)]
 _DESCRIPTORS = Path("/proc/self/fd")
 
 
@@ -75,7 +79,8 @@ class Fits:
 def _judged(error: Exception) -> Exception:
     """Return whether an error is a sentence for the user, or a crash."""
     last = traceback.extract_tb(error.__traceback__)[-1]
-    ours = "kmpe" in Path(last.filename).parts or "sklearn" in Path(last.filename).parts
+    # Not the word in the path: an environment may have the name of the package.
+    ours = any(Path(last.filename).is_relative_to(home) for home in _HOMES)
     if isinstance(error, BrokenError):
         return error
     if isinstance(error, ValueError | TypeError) and ours and not isinstance(error, UnicodeError):

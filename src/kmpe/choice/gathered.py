@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kmpe.arrays import Array, Index
-from kmpe.losses.scale import quantile
+from kmpe.losses.scale import middle, quantile
 from kmpe.rows.arranged import falls
 from kmpe.rows.kernel_nodes import Scaling
 from kmpe.rows.sample import draw_rows
@@ -70,9 +70,11 @@ def scaling_of(some: Some, *, sparse: bool) -> Scaling:
     for j in range(d):
         x = X[:, j]
         if not sparse:
-            centre[j] = quantile(x, 0.5, a)
+            centre[j] = middle(x, a)
             x = x - centre[j]
-        size = 0.0 if sparse else (quantile(x, 0.75, a) - quantile(x, 0.25, a)) / 1.349
+        # Twice the interquartile range: minus the values have quartiles of their own.
+        ranges = sum(quantile(v, 0.75, a) - quantile(v, 0.25, a) for v in (x, -x))
+        size = 0.0 if sparse else float(ranges) / 2 / 1.349
         away = x != 0
         if size <= 0 and away.any():
             size = quantile(np.abs(x[away]), 0.5, a[away])

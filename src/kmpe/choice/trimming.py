@@ -51,7 +51,8 @@ class PCAScale:
         fit = reweight(sample, loss, theta, max_iter=20, tol=1e-5)
         some = cast(Scatter, sample)
         at = some.weighted(fit.theta, fit.criterion) if fit.at is None else fit.at
-        problem = cast(Scatter, problem).sketched(some.scatter(at)[0], len(some.points))
+        if at.mass > 0:  # with p > 2 rows that are fitted exactly have no weight
+            problem = cast(Scatter, problem).sketched(some.scatter(at)[0], len(some.points))
         return Chosen(problem, sample, fit.theta, loss, details=begun.details)
 
     def _loss(self, begun: Begun[WeightedPCA, Subspace]) -> Loss:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from kmpe.arrays import Array
 from kmpe.estimators.inputs import RobustnessWarning
 from kmpe.losses.qn import qn
-from kmpe.losses.scale import quantile
+from kmpe.losses.scale import middle
 from kmpe.rows.checks import repeats
 
 __all__ = ["SCALES", "column_scales"]
@@ -41,12 +41,7 @@ def column_scales(X: Any, scale: str, a: Array) -> npt.NDArray[Any]:
 
 def _mad(x: Array, a: Array) -> float:
     """Return the median absolute deviation, scaled to the deviation of Gaussian values."""
-    return 1.4826 * _median(np.abs(x - _median(x, a)), a)
-
-
-def _median(x: Array, a: Array) -> float:
-    """Return the median of values counted ``a`` times: the mean of the lower and the upper one."""
-    return (quantile(x, 0.5, a) - quantile(-x, 0.5, a)) / 2
+    return 1.4826 * middle(np.abs(x - middle(x, a)), a)
 
 
 def _times(a: Array) -> npt.NDArray[np.intp]:

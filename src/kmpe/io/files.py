@@ -29,6 +29,7 @@ TYPES = (
     "kmpe.choice.noise.Noise",
     "kmpe.estimators.conformal.ConformalRegressor",
     "kmpe.estimators.elm.classifier.ELMClassifier",
+    "kmpe.estimators.elm.fitting.Unit",
     "kmpe.estimators.elm.opening.Opening",
     "kmpe.estimators.elm.regressor.ELMRegressor",
     "kmpe.estimators.formula.Formula",

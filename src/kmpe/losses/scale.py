@@ -20,6 +20,7 @@ __all__ = [
     "cutoff",
     "mad",
     "median",
+    "middle",
     "quantile",
     "shortest_half",
     "silverman",
@@ -38,6 +39,19 @@ def quantile(values: Array, q: float, a: Array | None = None) -> float:
         k = max(0, math.ceil(q * len(values)) - 1)
         return float(np.partition(values, k)[k])
     return float(np.quantile(values, q, weights=a, method="inverted_cdf"))
+
+
+def middle(values: Array, a: Array | None = None) -> float:
+    """Return the median of values of any sign, of two middle values their mean.
+
+    So minus the values have minus their median, which the 0.5-quantile, the lower one, has not.
+
+    Examples
+    --------
+    >>> middle(np.array([1.0, 4.0, 9.0, 16.0]))
+    6.5
+    """
+    return quantile(values, 0.5, a) / 2 - quantile(-values, 0.5, a) / 2
 
 
 def mad(s: Array, a: Array | None = None, dim: int = 1) -> float:

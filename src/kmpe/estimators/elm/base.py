@@ -15,7 +15,7 @@ from kmpe.choice.labels import LabelNoise
 from kmpe.choice.penalty import WIDTHS
 from kmpe.choice.scale import GivenLoss
 from kmpe.choice.widths import choose_machine
-from kmpe.estimators.elm.fitting import Fitted, Settings, centred, fit_drawn, fit_tuned
+from kmpe.estimators.elm.fitting import Fitted, Settings, Unit, fit_drawn, fit_tuned
 from kmpe.estimators.elm.opening import Opening
 from kmpe.estimators.inputs import (
     check_loss,
@@ -54,7 +54,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     _labels: LabelNoise | None = None
     _stream: Stream | None = None
     _stream_layer: HiddenLayer | KernelNodes | None = None
-    _centre: Array = np.zeros(1)
+    _unit: Unit = Unit(np.zeros(1))
     _kind: np.dtype[Any]
     _opening: Opening | None = None
     set_params = set_parameters
@@ -190,53 +190,56 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         X, T, a, _, T0, back = arranged(X, T, check_weights(sample_weight, X))
         batch = Rows(X, T, a)
         opening = self._opening if self._stream is not None else Opening.of(self._tunes_itself)
-        stream, layer, centre = self._stream, self._stream_layer, self._centre
+        stream, layer, unit = self._stream, self._stream_layer, self._unit
+        labels = self._labels
         with team():
             if opening is not None:
                 opening = opening.with_batch(batch)
             if stream is None or (opening is not None and opening.has_grown):
-                stream, layer, centre, opening = self._opened(batch, opening)
+                stream, layer, unit, opening, labels = self._opened(batch, opening)
                 earlier = () if opening is None else opening.batches[:-1]
                 for some in earlier:
-                    stream, _ = stream.after(_features(some, layer, centre), self._fit_opening)
+                    stream, _ = stream.after(_features(some, layer, unit), self._fit_opening)
             assert layer is not None
-            stream, w = stream.after(_features(batch, layer, centre), self._fit_opening)
+            stream, w = stream.after(_features(batch, layer, unit), self._fit_opening)
+        beta = unit.size * stream.theta
         if isinstance(layer, KernelNodes):
-            self.hidden_layer_, beta = layer.plain(), layer.original(stream.theta, centre)
+            self.hidden_layer_, beta = layer.plain(), layer.original(beta, unit.centre)
         else:
-            self.hidden_layer_, beta = layer, stream.theta
-        self._stream, self._stream_layer, self._centre = stream, layer, centre
+            self.hidden_layer_ = layer
+        self._stream, self._stream_layer, self._unit = stream, layer, unit
+        self._labels = labels
         self._opening = None if opening is None or opening.is_long else opening
         self.weights_ = np.append(w, np.zeros(len(T0)))[back]
         self._keep_coef(beta, X.dtype)
-        self.loss_ = stream.resolved()
+        self.loss_ = unit.of_loss(stream.resolved())
 
     def _opened(
         self, batch: Rows, opening: Opening | None
-    ) -> tuple[Stream, HiddenLayer | KernelNodes, Array, Opening | None]:
-        """Return a new stream and its layer: drawn, or chosen on the batches so far."""
+    ) -> tuple[Stream, HiddenLayer | KernelNodes, Unit, Opening | None, LabelNoise | None]:
+        """Return a new stream with its layer and unit: drawn, or chosen on the batches so far."""
         loss, alpha = self._given_loss() or Correntropy(), self._given_alpha()
         settings = self._settings()
         layer: HiddenLayer | KernelNodes
+        labels = self._labels
         if opening is None:
             # Nothing is chosen for a layer that is drawn: 100 nodes and α = 0.001 must do.
             layer = self._draw_layer(batch.X)
             layer = layer.first(100) if settings.n_hidden is None else layer
-            centre = np.zeros(batch.n_targets)
+            unit = Unit.about_zero(batch.T, loss)
             alpha = 1e-3 if alpha is None else alpha
         else:
             rows = opening.joined()
-            centre = centred(rows.T, rows.a)
-            rows = replace(rows, T=rows.T - centre)
+            unit = Unit.of(rows.T, rows.a, loss, classes=self._classifies)
             machine = choose_machine(
-                rows,
+                replace(rows, T=unit(rows.T)),
                 n_hidden=settings.n_hidden or 100,
                 alpha=alpha,
-                classes=centre if self._classifies else None,
+                classes=unit.centre if self._classifies else None,
             )
-            self._labels = machine.labels
-            layer, alpha, opening = machine.features, machine.alpha, opening.chosen()
-        return Stream(loss, alpha, float(self.forgetting)), layer, centre, opening
+            layer, alpha, labels = machine.features, machine.alpha, machine.labels
+            opening = opening.chosen()
+        return Stream(loss, alpha, float(self.forgetting)), layer, unit, opening, labels
 
     def _output(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -280,8 +283,8 @@ class ELM(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"memory_limit={limit!r} must be None or a number of bytes")
 
 
-def _features(batch: Rows, layer: HiddenLayer | KernelNodes | None, centre: Array) -> Rows:
+def _features(batch: Rows, layer: HiddenLayer | KernelNodes | None, unit: Unit) -> Rows:
     """Return a batch with its features in memory."""
     # Of another number of targets than before the stream says so.
-    T = batch.T - centre if batch.n_targets == len(centre) else batch.T
+    T = unit(batch.T) if batch.n_targets == len(unit.centre) else batch.T
     return replace(batch, T=T, features=layer).stored()

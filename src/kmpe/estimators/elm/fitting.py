@@ -17,7 +17,7 @@ from kmpe.choice.widths import choose_machine
 from kmpe.estimators.inputs import RobustnessWarning
 from kmpe.inference.intervals import leave_one_out
 from kmpe.losses import Loss
-from kmpe.losses.scale import quantile
+from kmpe.losses.scale import middle
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.arranged import Arranged
 from kmpe.rows.files import Reader
@@ -30,7 +30,7 @@ from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.walk import Chosen, Walked, walk
 
-__all__ = ["Fitted", "Settings", "centred", "fit_drawn", "fit_tuned"]
+__all__ = ["Fitted", "Settings", "Unit", "fit_drawn", "fit_tuned"]
 
 _DEAD = (
     "Every hidden node is 0 on every row, so that 0 is predicted: scale X so that differences of "
@@ -68,6 +68,37 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """Where targets are measured from, and a unit of them, a power of 2: squares are then numbers.
+
+    They are taken about their medians: a constant is part of the machine that tunes itself, and
+    near them its penalty is not felt.
+    """
+
+    centre: Array
+    size: float = 1.0
+
+    @classmethod
+    def of(cls, T: Array, a: Array, loss: Loss | None, *, classes: bool = False) -> "Unit":
+        """Return the unit of targets; a loss with a number for its σ has that of the user."""
+        centre = np.array([middle(t, a) for t in T.T])
+        return cls(centre, 1.0 if classes else _size(T - centre, loss))
+
+    @classmethod
+    def about_zero(cls, T: Array, loss: Loss | None) -> "Unit":
+        """Return the unit of targets of a drawn layer, which has no constant."""
+        return cls(np.zeros(T.shape[1]), _size(T, loss))
+
+    def __call__(self, T: Array) -> Array:
+        """Return targets about their centre, in this unit."""
+        return np.asarray((T - self.centre) / self.size)
+
+    def of_loss(self, loss: Loss) -> Loss:
+        """Return a loss in the unit of the user."""
+        return loss.at(self.size * loss.scale) if hasattr(loss, "sigma") else loss
+
+
+@dataclass(frozen=True)
 class Fitted:
     """A fit: what every machine has, for rows in the order that the user gave."""
 
@@ -88,10 +119,9 @@ class Fitted:
 
 def fit_tuned(table: Arranged, unit: float, settings: Settings, *, classes: bool) -> Fitted:
     """Fit the machine that tunes itself; residuals are those of each row left out."""
-    X, a, centre = table.X, table.a, centred(table.T, table.a)
-    T = table.T - centre
-    size = 1.0 if classes else _size(T, settings.loss)
-    T /= size
+    X, a = table.X, table.a
+    of_targets = Unit.of(table.T, a, settings.loss, classes=classes)
+    centre, size, T = of_targets.centre, of_targets.size, of_targets(table.T)
     # Farther out than 1e8 of their medians targets have no weight, and their squares no digits.
     near = np.clip(T, -1e8, 1e8) if size != 1 else T
     T, far = near, T - near
@@ -111,13 +141,13 @@ def fit_tuned(table: Arranged, unit: float, settings: Settings, *, classes: bool
     idle = _idle(table, layer.plain(), beta) / size
     w = _weights(fit, R) if decided.weights is None else decided.weights
     _warn(fit)
-    loss, noise = decided.loss, decided.noise
+    noise = decided.noise
     return Fitted(
         layer.plain(),
         beta,
         X.dtype,
         decided.alpha * unit * machine.unit,
-        loss.at(size * loss.scale) if hasattr(loss, "sigma") else loss,
+        of_targets.of_loss(decided.loss),
         None if noise is None else replace(noise, sigma=size * noise.sigma),
         np.append(w, _weights(fit, idle))[table.back],
         replace(fit, history=tuple(size * size * cost for cost in fit.history)),
@@ -165,22 +195,11 @@ def fit_drawn(table: Arranged, unit: float, layer: HiddenLayer, settings: Settin
 
 
 def _size(T: Array, loss: Loss | None) -> float:
-    """Return a unit of the targets, a power of 2: squares of any targets are then numbers.
-
-    A loss with a number for its σ is in the unit that it was given in.
-    """
+    """Return a power of 2 near the median size of the targets, or 1 beside a given σ."""
     sizes = np.abs(T[T != 0])
     if len(sizes) == 0 or not (loss is None or loss.has_rule or loss.quadratic):
         return 1.0
     return float(2.0 ** np.round(np.log2(np.median(sizes))))
-
-
-def centred(T: Array, a: Array) -> Array:
-    """Return the medians of the targets, about which they are fitted.
-
-    A constant is part of the machine, and near them its penalty is not felt.
-    """
-    return np.array([quantile(t, 0.5, a) for t in T.T])
 
 
 def _leverages(walked: Walked[Ridge, Array]) -> Array:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from kmpe.arrays import Array, Index
+from kmpe.losses.scale import middle
 from kmpe.rows.sample import strata
 from kmpe.rows.source import GLANCE, Block, Rows
 
-__all__ = ["Look", "Points"]
+__all__ = ["Mixture", "Points", "SquaredNorm"]
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,8 @@ class Points:
     def rows(self) -> Rows:
         """The rows less the offset; in place of targets they have their squared norms."""
         shift = _Shift(self.offset) if self.offset.any() else None
-        return Rows(self.X, self._looked[:, 1:], self.a, shift)
-
-    @cached_property
-    def _looked(self) -> Array:
-        """What each row is sorted by, and its squared norm less the offset."""
-        v = np.sqrt(np.arange(2.0, self.d + 2.0))
-        return np.asarray(Rows.inputs(self.X).column(Look(v, self.offset), 2))
+        norms2 = Rows.inputs(self.X).column(SquaredNorm(self.offset), 1)
+        return Rows(self.X, norms2, self.a, shift)
 
     @cached_property
     def order(self) -> Index:
@@ -55,7 +51,9 @@ class Points:
         It has nothing to do with the order in which they stand.
         """
         counted = np.flatnonzero(self.a)
-        return np.asarray(counted[np.argsort(self._looked[counted, 0], kind="stable")])
+        v = np.sqrt(np.arange(2.0, self.d + 2.0))
+        mixture = Rows.inputs(self.X).column(Mixture(v), 1)[counted, 0]
+        return np.asarray(counted[np.argsort(mixture, kind="stable")])
 
     @cached_property
     def n(self) -> float:
@@ -85,11 +83,14 @@ class Points:
 
     @cached_property
     def _middle(self) -> tuple[Array, float]:
-        """The medians of some of the rows, and their median distance from them."""
-        some = np.arange(0, len(self), -(-len(self) // GLANCE))
+        """The medians of some of the rows, drawn by their weight, and the median distance."""
+        counted = np.flatnonzero(self.a)
+        few = len(counted) <= GLANCE
+        some = counted if few else self.at((np.arange(GLANCE) + 0.5) / GLANCE)
         rows = np.asarray(self.X[some], dtype=np.float64)
-        middle = np.median(rows, axis=0)
-        return middle, float(np.median(np.linalg.norm(rows - middle, axis=1)))
+        a = self.a[some] if few else None
+        centre = np.array([middle(column, a) for column in rows.T])
+        return centre, middle(np.linalg.norm(rows - centre, axis=1), a)
 
     @cached_property
     def offset(self) -> Array:
@@ -150,18 +151,27 @@ class _Shift:
 
 
 @dataclass(frozen=True)
-class Look:
-    """The product of each row with a vector, and its squared norm less an offset."""
+class Mixture:
+    """The product of each row with a vector."""
 
     v: Array
+
+    def __call__(self, block: Block) -> Array:
+        """Return one value for each row."""
+        # Not by BLAS, whose order of additions depends on where a row stands.
+        return np.asarray(np.einsum("ij,j->i", block.H, self.v)[:, None])
+
+
+@dataclass(frozen=True)
+class SquaredNorm:
+    """The squared norm of each row less an offset."""
+
     offset: Array
 
     def __call__(self, block: Block) -> Array:
-        """Return two values for each row."""
-        # Not by BLAS, whose order of additions depends on where a row stands.
-        mixture = np.einsum("ij,j->i", block.H, self.v)
+        """Return one value for each row."""
         Y = block.H - self.offset if self.offset.any() else block.H
-        return np.column_stack([mixture, np.einsum("ij,ij->i", Y, Y)])
+        return np.asarray(np.einsum("ij,ij->i", Y, Y)[:, None])
 
 
 def _sum(block: Block) -> tuple[Array]:
