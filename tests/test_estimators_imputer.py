@@ -58,6 +58,15 @@ def test_a_tenth_of_the_values_missing_costs_little(n, d, m):
     assert holes < 1.2 * whole
 
 
+def test_fillings_that_make_each_other_meet_half_way():
+    # By one filling a row far out inside the subspace is an outlier, by the other it is none.
+    X, U, _ = rows(200, 10, 3, seed=2, share=0.0)
+    X[:40] += 8 * np.linspace(10, 5, 3) @ U.T
+    model = RobustPCA(3).fit(with_holes(X, seed=2))  # a warning would be an error
+    assert model.outliers_[:40].all()
+    assert subspace_error(model, U) < 0.04
+
+
 def test_what_is_filled_in_is_as_near_as_the_noise():
     X, _, bad = rows(300, 20, 3)
     H = with_holes(X)

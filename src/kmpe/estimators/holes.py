@@ -1,5 +1,6 @@
 """Fits of rows with holes: fit and fill in turns, until what is filled in stands."""
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
@@ -39,14 +40,19 @@ def fit_with_holes(
     """Return the last of the fits; a row of which nothing is known does not count.
 
     Fits and fillings take turns until what is filled in changes by less than the share ``tol``.
+    Where two fillings make each other (a row is an outlier by one and not by the other), steps are
+    halved until they meet.
     """
     middle: Any = column_medians(X)
     Z, a = np.where(holes, middle, X), a * ~holes.all(axis=1)
+    step, last = 1.0, math.inf
     for _ in range(max_fits):
         fitted = fit(check_rows(Z, a), holes)
-        before, Z = Z, filled(X, fitted.found.map)
-        change = np.linalg.norm(Z[holes] - before[holes])
-        if change <= tol * np.linalg.norm((Z - middle)[holes]):
+        towards = filled(X, fitted.found.map) - Z
+        change = float(np.linalg.norm(towards[holes]))
+        step = step if change < last else step / 2
+        Z, last = Z + step * towards, change
+        if step * change <= tol * np.linalg.norm((Z - middle)[holes]):
             return fitted
     warnings.warn(
         f"missing values still change after {max_fits} fits: too much is missing for "
