@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kmpe.choice.penalty import WIDTHS, Tuning, choose_width, tune
+from kmpe.choice.penalty import WIDTHS, Tuning, _Path, choose_width, tune
 from kmpe.choice.slope import mean_slope
 from kmpe.losses import KMPE, Correntropy, Huber, Squared
 from kmpe.problems.ridge import Ridge
@@ -155,3 +155,17 @@ def test_the_choice_is_the_start_of_the_fit():
     np.testing.assert_array_equal(begun.theta, chosen.details.beta)
     np.testing.assert_array_equal(chosen.problem.penalties, chosen.details.alpha)
     assert not chosen.loss.has_rule
+
+
+@pytest.mark.parametrize("alpha", [None, 0.0, 1e-3])
+def test_more_features_than_rows_have_the_path_of_their_products(alpha):
+    """β = Hᵀ(HHᵀ + αI)⁻¹T, of the least norm without a penalty."""
+    whole = rows(n=12, L=40)
+    H, T, a = whole.X, whole.T, np.arange(1.0, 13.0)
+    found = _Path(H, T, a).fit(T, alpha)
+    G, R = np.sqrt(a)[:, None] * H, np.sqrt(a)[:, None] * T
+    expected = G.T @ np.linalg.solve(G @ G.T + found.alpha * np.eye(12), R)
+    np.testing.assert_allclose(found.beta, expected, rtol=1e-6)
+    assert found.degrees_of_freedom == pytest.approx(
+        np.trace(np.linalg.solve(G @ G.T + found.alpha * np.eye(12), G @ G.T))
+    )

@@ -100,6 +100,10 @@ def test_one_row_far_out_leaves_the_other_directions_alone(seed):
     np.testing.assert_allclose(Z[0] @ step, 1, rtol=1e-4)
 
 
+def test_no_columns_take_no_step():
+    assert steps(np.empty((5, 0)), np.ones((1, 5)), np.ones((1, 1, 5))).shape == (1, 0, 1)
+
+
 # -- the start -------------------------------------------------------------------------------
 
 

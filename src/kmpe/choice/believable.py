@@ -12,6 +12,8 @@ posterior probabilities.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -58,17 +60,7 @@ class Mixture:
 
     def log_density(self, z: Array) -> Array:
         """Return the log density of scaled errors."""
-        t = (z / self.scale) ** 2
-        if self.share > 0:
-            inner, outer = self._parts(t)
-            value = np.logaddexp(inner, outer) - 0.5 * np.log(2 * np.pi)
-        elif np.isinf(self.freedom):
-            value = -0.5 * t - 0.5 * np.log(2 * np.pi)
-        else:
-            nu = self.freedom
-            unit = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi)
-            value = unit - (nu + 1) / 2 * np.log1p(t / nu)
-        return np.asarray(value - np.log(self.scale))
+        return np.asarray(_Grid.of((self,)).log_density(z)[0])
 
     def weight(self, z: Array) -> Array:
         """Return the precision of rows of scaled error z over that of a good row."""
@@ -77,16 +69,45 @@ class Mixture:
             # Thirty times the scale is beyond every tail of this kind.
             return np.asarray(np.maximum(np.minimum(1.0, (900 / t) ** 2), 0.01 / np.maximum(t, 1)))
         if self.share > 0:
-            inner, outer = self._parts(t)
+            inner, outer = _parts(t, self.share, self.width)
             good = np.exp(inner - np.logaddexp(inner, outer))
             w = good + (1 - good) / self.width**2
             # Farther out than the mixture knows a row's pull falls off as that of Student's t.
             return np.asarray(np.minimum(w, 10 / t))
         return np.asarray(2 / (1 + t))
 
-    def _parts(self, t: Array) -> tuple[Array, Array]:
-        outer = np.log(self.share / self.width) - 0.5 * t / self.width**2
-        return np.log1p(-self.share) - 0.5 * t, outer
+
+class _Grid(NamedTuple):
+    """Some mixtures, and their numbers as columns: scale, degrees of freedom, share, width."""
+
+    mixtures: tuple[Mixture, ...]
+    scale: Array
+    freedom: Array
+    share: Array
+    width: Array
+
+    @classmethod
+    def of(cls, mixtures: tuple[Mixture, ...]) -> "_Grid":
+        numbers = np.array([(m.scale, m.freedom, m.share, m.width) for m in mixtures])
+        return cls(mixtures, *numbers.T[:, :, None])
+
+    def log_density(self, z: Array) -> Array:
+        """Return the log density of scaled errors, a row for each mixture."""
+        t = (z / self.scale) ** 2
+        value = -0.5 * t - 0.5 * np.log(2 * np.pi)
+        wide = self.share[:, 0] > 0
+        inner, outer = _parts(t[wide], self.share[wide], self.width[wide])
+        value[wide] = np.logaddexp(inner, outer) - 0.5 * np.log(2 * np.pi)
+        steady = ~wide & (self.freedom[:, 0] < np.inf)
+        nu = self.freedom[steady]
+        unit = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi)
+        value[steady] = unit - (nu + 1) / 2 * np.log1p(t[steady] / nu)
+        return np.asarray(value - np.log(self.scale))
+
+
+def _parts(t: Array, share: Any, width: Any) -> tuple[Array, Array]:
+    """Return the log densities of good rows and of outliers times their shares, without √2π."""
+    return np.log1p(-share) - 0.5 * t, np.log(share / width) - 0.5 * t / width**2
 
 
 def weigh(errors: Errors, a: Array) -> tuple[Array, Mixture]:
@@ -95,14 +116,16 @@ def weigh(errors: Errors, a: Array) -> tuple[Array, Mixture]:
     counts = a * (len(a) / a.sum())
     # Beyond the widest mixture one row would outweigh all others.
     near = np.minimum(z, 300.0)
-
-    def score(mixture: Mixture) -> float:
-        # Two parameters more, by Schwarz's (1978) criterion.
-        charge = np.log(len(z)) if mixture.share > 0 else 0.0
-        return float(counts @ mixture.log_density(near)) - charge
-
-    best = max(_mixtures(), key=score)
+    grid = _grid()
+    # Two parameters more, by Schwarz's (1978) criterion.
+    charge = np.where(grid.share[:, 0] > 0, np.log(len(z)), 0.0)
+    best = grid.mixtures[int(np.argmax(grid.log_density(near) @ counts - charge))]
     return best.weight(z), best
+
+
+@cache
+def _grid() -> _Grid:
+    return _Grid.of(tuple(_mixtures()))
 
 
 def _mixtures() -> Iterator[Mixture]:

@@ -65,7 +65,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True)
 class _Path:
-    """The ridge path: targets, features, and the eigendecomposition of HᵀH."""
+    """The ridge path: targets, features, and the eigendecomposition of HᵀH where it is not 0."""
 
     H: Array
     T: Array
@@ -73,6 +73,11 @@ class _Path:
 
     @cached_property
     def _eigen(self) -> tuple[Array, Array]:
+        n, L = self.H.shape
+        if n < L:  # the others are 0, and so are their coefficients
+            rows = np.sqrt(self.a)[:, None] * self.H
+            _, roots, Qt = linalg.svd(rows, full_matrices=False, check_finite=False)
+            return roots[::-1] ** 2, Qt[::-1].T
         values, Q = linalg.eigh((self.H * self.a[:, None]).T @ self.H, check_finite=False)
         return np.maximum(values, 0.0), Q
 

@@ -68,7 +68,7 @@ def cross_products(Z: Array, W: Array) -> Array:
                 pass
     # Regular where the rows leave a direction open: the step there is 0, like its right side.
     # Rows far out make products beside which a share of the weights alone would be rounding.
-    size = np.maximum(W.sum(axis=1), np.trace(gram, axis1=1, axis2=2) / k)
+    size = np.maximum(W.sum(axis=1), np.trace(gram, axis1=1, axis2=2) / max(k, 1))
     least = np.maximum(1e-10 * size, np.finfo(np.float64).tiny)
     gram[:, np.arange(k), np.arange(k)] += least[:, None]
     return gram
