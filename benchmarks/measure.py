@@ -83,6 +83,11 @@ def bounded(what: str, value: float, unit: str, most: float, **detail: Any) -> L
     return Line(what, value, unit, f"<= {most:g}", value <= most, detail)
 
 
+def at_least(what: str, value: float, unit: str, least: float, **detail: Any) -> Line:
+    """Return the line of a number that must be at least ``least``."""
+    return Line(what, value, unit, f">= {least:g}", value >= least, detail)
+
+
 def write(name: str, lines: list[Line]) -> str:
     """Write the lines as JSON and return them as a table."""
     OUT.mkdir(parents=True, exist_ok=True)
