@@ -25,9 +25,8 @@ def evidence():
 
 
 def shaken(d, seed, *, common=False):
-    theta = Theta.start(d, common=common)
+    theta = Theta.start(30, d, common=common)
     move = 0.3 * np.random.default_rng(seed).normal(size=len(theta.values))
-    move[-2] *= not common
     return Theta(theta.values + move, d)
 
 
@@ -133,7 +132,9 @@ def test_a_row_is_judged_at_its_best():
     """Of a function with one bump a wide kernel would take the bump for outliers."""
     x = np.linspace(-3, 3, 150)[:, None]
     y = 5 * np.exp(-3 * x**2) + 0.1 * np.random.default_rng(0).normal(size=(150, 1))
-    best = at_their_best(Evidence(x, y - np.median(y), np.ones(150)), Theta.start(1, common=False))
+    best = at_their_best(
+        Evidence(x, y - np.median(y), np.ones(150)), Theta.start(150, 1, common=False)
+    )
     w, _ = weigh(best, np.ones(150))
     assert w[np.abs(x[:, 0]) < 0.5].mean() > 0.9
 

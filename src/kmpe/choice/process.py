@@ -36,20 +36,21 @@ class Theta:
     d: int
 
     @classmethod
-    def start(cls, d: int, *, common: bool) -> "Theta":
+    def start(cls, n: int, d: int, *, common: bool) -> "Theta":
         """Return widths of √d standard deviations, a smooth function and noise beside it.
 
-        From a rough one noise may be taken for part of the function.
+        From a rough one noise may be taken for part of the function. With fewer rows than inputs a
+        linear part would be most of the machine: the smooth one is as good as straight then.
         """
         first = np.full(1 if common else d, -0.5 * np.log(d))
-        linear = _NO_LINE if common else -2.0
+        linear = _NO_LINE if d > n else -2.0
         return cls(np.append(first, [-0.7, -2.5, 0.0, linear, -1.5]), d)
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
         """Limits that numbers need: e⁻¹⁶ of the variance is rounding beside it."""
         n_scales = len(self.values) - 5
-        line = (_NO_LINE, 5.0 if n_scales == self.d else _NO_LINE)
+        line = (_NO_LINE, _NO_LINE if self.values[-2] == _NO_LINE else 5.0)
         rest = [(-8.0, 5.0), (-8.0, 5.0), (-2.0, 2.0), line, (-16.0, 3.0)]
         return [(-8.0, 4.0)] * n_scales + rest
 
@@ -84,7 +85,8 @@ class Theta:
         half of the ten inputs idle, half of this log prior has 6% smaller errors of the function
         and twice 9% larger ones (six draws; a fifth of the rows spoilt: 5% and 8%).
         """
-        start = Theta.start(self.d, common=len(self.values) == 6).values
+        # Without a linear part its term is a constant.
+        start = Theta.start(self.d, self.d, common=len(self.values) == 6).values
         scales, from_start = self.values[:-5], self.values - start
         about = scales - scales.mean()
         shift = float(from_start[:-5].mean())

@@ -135,7 +135,7 @@ def _for_labels(
     # Targets of a row are 0 but for one: together they say as much as one number does.
     # A width for each of many inputs fits the rows at hand where these are few.
     evidence = replace(evidence, power=1 / evidence.Y.shape[1])
-    theta = Theta.start(Z.shape[1], common=len(Z) < 20 * Z.shape[1] or evidence.Y.shape[1] < 4)
+    theta = Theta.start(*Z.shape, common=len(Z) < 20 * Z.shape[1] or evidence.Y.shape[1] < 4)
     w, table = np.ones(len(Z)), []
     for max_iter in (25, 12):
         log_evidence = 0.0
@@ -178,7 +178,7 @@ def _rounds(evidence: Evidence) -> tuple[Theta, Array, Mixture, list[dict[str, f
     """Return θ, the weights of the rows and their mixture, by turns, and the criterion in each."""
     n, d = evidence.X.shape
     # So many rows for each width at least, or all inputs share one.
-    theta = Theta.start(d, common=2 * d > n)
+    theta = Theta.start(n, d, common=2 * d > n)
     w, mixture = np.ones(n), Mixture("normal", 1.0)
     table: list[dict[str, float | str]] = []
     # Fewer rows than these show no distribution of errors.
