@@ -147,6 +147,24 @@ def friedman(n, noise, seed, extra=0):
     return np.hstack([X, np.random.default_rng(seed).random((n, extra))]), y
 
 
+def test_relevances_are_slopes_of_predictions_linear_ones_included():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) * [1.0, 100.0, 0.01]
+    y = np.column_stack([np.sin(X[:, 0]) + 0.03 * X[:, 1], X[:, 0] ** 2]) + 0.1 * rng.normal(
+        size=(200, 2)
+    )
+    model = ELMRegressor().fit(X, y)
+    layer, found = model.hidden_layer_, model.input_relevances_
+    coef = model.coef_.T
+    step = 1e-4
+    for j in range(3):
+        moves = [layer.of_scaled(layer.nodes + s * step * np.eye(3)[j]) @ coef for s in (1, -1)]
+        by_hand = np.sqrt(np.mean(((moves[0] - moves[1]) / (2 * step)) ** 2))
+        assert found[j] == pytest.approx(by_hand, rel=1e-3)
+    assert found[1] == pytest.approx(3 / np.sqrt(2), rel=0.2)  # of two targets one follows it
+    assert found[2] < 0.1
+
+
 def test_inputs_of_pure_noise_hardly_matter():
     errors = []
     for extra in (0, 20):
@@ -156,6 +174,7 @@ def test_inputs_of_pure_noise_hardly_matter():
         errors.append(root_mean_squared_error(y_test, model.predict(X_test)))
     assert errors[1] < 1.1 * errors[0]
     assert model.input_scales_[:3].min() > 3 * model.input_scales_[5:].max()
+    assert model.input_relevances_[:5].min() > 3 * model.input_relevances_[5:].max()
 
 
 def test_spoilt_targets_are_found_and_cost_little():

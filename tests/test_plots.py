@@ -395,20 +395,19 @@ def test_coefficients_stand_beside_those_of_least_squares(data: tuple[Any, Any])
     ] == ["x1"]
 
 
-def test_inputs_of_small_width_come_first_with_their_names() -> None:
+def test_inputs_that_matter_come_first_with_their_names() -> None:
     X = pd.DataFrame(np.random.default_rng(0).uniform(-3, 3, (120, 3)), columns=["a", "b", "c"])
     model = ELMRegressor().fit(X, np.sin(2 * X["c"]) + 0.1 * X["a"])
     display = plots.RelevanceDisplay.from_estimator(model, n_features=2)
     assert display.names == ["a", "b", "c"]
-    assert display.ax_.get_yticklabels()[0].get_text() == "c"
-    assert "linear effects not shown" in display.ax_.get_xlabel()
-    drawn_scales = [bar.get_width() for bar in display.bars_]
-    np.testing.assert_array_equal(drawn_scales, -np.sort(-model.input_scales_)[:2])
+    assert [t.get_text() for t in display.ax_.get_yticklabels()] == ["c", "a"]
+    widths = [bar.get_width() for bar in display.bars_]
+    np.testing.assert_array_equal(widths, -np.sort(-model.input_relevances_)[:2])
 
 
 def test_a_random_layer_has_no_relevance_to_draw(data: tuple[Any, Any]) -> None:
     model = ELMRegressor(activation="sigmoid", n_hidden=5, random_state=0).fit(*data)
-    with pytest.raises(ValueError, match=r'ELMRegressor has no scales .* activation="auto"'):
+    with pytest.raises(ValueError, match=r'ELMRegressor has no relevances .* activation="auto"'):
         plots.RelevanceDisplay.from_estimator(model)
 
 

@@ -1,4 +1,4 @@
-"""How much each input bends the function of a machine that tunes itself."""
+"""How much each input matters to a machine that tunes itself."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -13,10 +13,10 @@ __all__ = ["RelevanceDisplay"]
 
 
 class RelevanceDisplay:
-    """One over the width of each input, the largest first.
+    """How much each input matters, the largest first.
 
-    Widths are in robust units of the inputs. Linear effects are a part of their own and not shown:
-    an input with a small scale may have a steep slope, or none.
+    A bar is the root mean squared change of the prediction for one robust standard deviation of the
+    input, with the other inputs held fixed.
 
     Make one with `from_estimator`.
 
@@ -24,19 +24,19 @@ class RelevanceDisplay:
     ----------
     names : sequence of str of length d
         Names of the inputs.
-    input_scales : array of shape (d,)
-        One over their widths.
+    relevances : array of shape (d,)
+        How much they matter.
 
     Attributes
     ----------
     bars_ : BarContainer
-        The scales that are drawn, from the largest.
+        What is drawn, from the largest.
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
     See Also
     --------
-    ELMRegressor : Whose ``input_scales_`` it shows.
+    ELMRegressor : Whose ``input_relevances_`` it shows.
     CoefficientDisplay : Slopes of a linear regression.
 
     Examples
@@ -51,9 +51,9 @@ class RelevanceDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(self, *, names: Sequence[str], input_scales: Array) -> None:
+    def __init__(self, *, names: Sequence[str], relevances: Array) -> None:
         self.names = names
-        self.input_scales = input_scales
+        self.relevances = relevances
 
     def plot(
         self,
@@ -62,14 +62,14 @@ class RelevanceDisplay:
         n_features: int | None = 20,
         bar_kwargs: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the scales.
+        """Draw the bars.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Where to draw; new axes by default.
         n_features : int or None, default=20
-            How many inputs are drawn: those of the largest scales; None for all.
+            How many inputs are drawn: those that matter most; None for all.
         bar_kwargs : dict, default=None
             Keywords for the bars.
 
@@ -78,13 +78,13 @@ class RelevanceDisplay:
         self
         """
         ax = axes(self, ax)
-        scales = np.asarray(self.input_scales)
-        kept = np.argsort(-scales, kind="stable")[:n_features]
+        relevances = np.asarray(self.relevances)
+        kept = np.argsort(-relevances, kind="stable")[:n_features]
         at = np.arange(len(kept))
-        self.bars_ = ax.barh(at, scales[kept], **{"color": GREY, **(bar_kwargs or {})})
+        self.bars_ = ax.barh(at, relevances[kept], **{"color": GREY, **(bar_kwargs or {})})
         ax.set_yticks(at, [self.names[i] for i in kept])
         ax.invert_yaxis()
-        ax.set_xlabel("One over the width of the input (linear effects not shown)")
+        ax.set_xlabel("Change of the prediction for one standard deviation of the input")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -99,7 +99,7 @@ class RelevanceDisplay:
         ax: Any = None,
         bar_kwargs: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the scales of a fitted machine.
+        """Draw what matters to a fitted machine.
 
         Parameters
         ----------
@@ -116,12 +116,12 @@ class RelevanceDisplay:
         RelevanceDisplay
         """
         final = final_step(estimator)
-        if not hasattr(final, "input_scales_"):
+        if not hasattr(final, "input_relevances_"):
             raise ValueError(
-                f"{type(final).__name__} has no scales of its inputs: give an ELMRegressor or "
+                f"{type(final).__name__} has no relevances of its inputs: give an ELMRegressor or "
                 'ELMClassifier with activation="auto"'
             )
-        scales = final.input_scales_
-        given = getattr(final, "feature_names_in_", [f"x{i}" for i in range(len(scales))])
-        display = cls(names=[str(name) for name in given], input_scales=scales)
+        relevances = final.input_relevances_
+        given = getattr(final, "feature_names_in_", [f"x{i}" for i in range(len(relevances))])
+        display = cls(names=[str(name) for name in given], relevances=relevances)
         return display.plot(ax, n_features=n_features, bar_kwargs=bar_kwargs)

@@ -77,6 +77,20 @@ class Kernel:
         K += D2
         return K
 
+    def slope(self, Z: Array, B: Array, coef: Array) -> Array:
+        """Return the gradient of Σ coef k(z, b) in z at every row of Z.
+
+        At a node its own rough part has a kink, whose slope counts as 0.
+        """
+        scaled = Z * self.scales
+        D2 = squared_distances(scaled, B * self.scales)
+        D = np.sqrt(D2)
+        rough = self.rough * self.ratio * np.exp(-self.ratio * D)
+        pull = self.smooth * np.exp(-0.5 * D2)
+        pull += np.divide(rough, D, out=np.zeros_like(D), where=D2 > 1e-12)
+        pull *= -coef
+        return np.asarray(self.scales**2 * (pull.sum(axis=1)[:, None] * Z - pull @ B))
+
     def line(self, Z: Any) -> Array:
         """Return the linear part and the constant as features."""
         constant = np.full((Z.shape[0], 1), np.sqrt(10.0))
@@ -140,6 +154,20 @@ class KernelNodes:
         if self.upper is not None:
             H = linalg.solve_triangular(self.upper, H.T, trans="T", check_finite=False).T
         return np.hstack([H, self.kernel.line(Z)])
+
+    def slopes(self, beta: Array) -> Array:
+        """Return the root mean squares of the slopes of the plain map along each scaled input.
+
+        They are those at the nodes, which are rows spread over the data, and of all targets.
+        """
+        L, d = self.nodes.shape
+        squares = np.zeros(d)
+        for coef in beta.T:
+            gradient = self.kernel.slope(self.nodes, self.nodes, coef[:L])
+            if self.kernel.linear:
+                gradient += np.sqrt(self.kernel.linear / d) * coef[L:-1]
+            squares += np.mean(gradient**2, axis=0)
+        return np.asarray(np.sqrt(squares / beta.shape[1]))
 
     def plain(self) -> "KernelNodes":
         """Return the map to kernel values themselves."""

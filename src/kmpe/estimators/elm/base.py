@@ -98,6 +98,14 @@ class ELM(BaseEstimator):  # type: ignore[misc]
             raise AttributeError('input_scales_ are chosen with activation="auto" only')
         return layer.kernel.scales * (layer.scaling.per > 0)
 
+    @property
+    def input_relevances_(self) -> Array:
+        """Root mean squared change of the prediction for one deviation of each input."""
+        layer = self.hidden_layer_
+        if not isinstance(layer, KernelNodes):
+            raise AttributeError('input_relevances_ are known with activation="auto" only')
+        return layer.slopes(np.atleast_2d(self.coef_).T) * (layer.scaling.per > 0)
+
     def transform_hidden(self, X: Any) -> Array:
         """Return the features H of the hidden layer, (19) of the paper.
 

@@ -40,7 +40,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         The labels.
     coef_ : array of shape (n_classes, n_features)
         Output weights of `transform_hidden`.
-    hidden_layer_, n_hidden_, input_scales_, degrees_of_freedom_, loss_, alpha_
+    hidden_layer_, n_hidden_, input_scales_, input_relevances_, degrees_of_freedom_, loss_, alpha_
         As in `ELMRegressor`.
     tuning_ : list of dict
         As in `ELMRegressor`; the share of wrong labels in words.

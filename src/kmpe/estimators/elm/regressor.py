@@ -77,6 +77,9 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     input_scales_ : array of shape (n_features_in_,)
         How much each input bends the function: one over its width, in robust units of the input.
         Small for one that tells nothing beyond its linear part, however steep that is.
+    input_relevances_ : array of shape (n_features_in_,)
+        How much each input matters: the root mean square, over the nodes and targets, of the change
+        of the prediction for one robust standard deviation of the input, linear effects included.
     degrees_of_freedom_ : float
         Effective number of parameters of the fit, the trace of its hat matrix.
     tuning_ : list of dict
