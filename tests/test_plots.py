@@ -159,7 +159,7 @@ def test_an_estimator_that_is_not_fitted_is_refused(display: Any, data: tuple[An
         (plots.WeightsDisplay, "gives its rows no weights"),
         (plots.CoefficientDisplay, "has no slopes of one target"),
         (plots.ScreeDisplay, "has no variances"),
-        (plots.RelevanceDisplay, "has no scales of its inputs"),
+        (plots.RelevanceDisplay, "has no relevances of its inputs"),
         (plots.LossDisplay, "has no loss"),
         (plots.ConvergenceDisplay, "keeps no history"),
     ],
