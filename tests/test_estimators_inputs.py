@@ -1,6 +1,9 @@
 """What estimators are given: files read by block, and fits that fail leave no trace."""
 
+import copy
+import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -8,11 +11,13 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info
 
 from kmpe import (
     KMPE,
     MPE,
     PCAL1,
+    ConformalRegressor,
     Correntropy,
     ELMClassifier,
     ELMRegressor,
@@ -210,6 +215,8 @@ MODELS = [
     elm(memory_limit=0),
     ELMRegressor(n_hidden=20, random_state=0, activation="sigmoid"),
     ELMClassifier(n_hidden=20, random_state=0, activation="sigmoid"),
+    ELMRegressor(),
+    ELMClassifier(),
     RobustLinearRegression(),
     RobustLinearRegression(Correntropy()),
     RobustPCA(2, random_state=0),
@@ -271,11 +278,70 @@ def test_an_interrupted_fit_leaves_the_estimator_as_it_was(machine, fitted, shar
         model.set_params(activation="sigmoid").predict(X[:5, :2])
 
 
-def test_an_interrupted_batch_leaves_the_stream_as_it_was(data):
-    X, y = data
-    model = ELMRegressor(Correntropy(0.5), n_hidden=10, activation=np.tanh, random_state=0)
-    for k in range(3):
-        model.partial_fit(X[k * 100 : k * 100 + 100], y[k * 100 : k * 100 + 100])
+class CtrlC:
+    """Ctrl-C when the k-th function of the package is called."""
+
+    def __init__(self, k):
+        self.k, self.calls = k, 0
+
+    def __call__(self, frame, event, _):
+        if event == "call" and str(frame.f_globals.get("__name__")).startswith("kmpe."):
+            self.calls += 1
+            if self.calls == self.k:
+                raise KeyboardInterrupt
+
+    @classmethod
+    def during(cls, work, k=0):
+        """Return how many functions are called."""
+        hook = cls(k)
+        sys.setprofile(hook)
+        try:
+            work()
+        finally:
+            sys.setprofile(None)
+        return hook.calls
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ELMRegressor(),
+        ELMClassifier(),
+        RobustLinearRegression(),
+        RobustPCA(2),
+        PCAL1(2, random_state=0),
+        ConformalRegressor(RobustLinearRegression(), cv=2),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_ctrl_c_at_any_moment_leaves_the_estimator_as_it_was(model, method, data):
+    if not hasattr(model, method):
+        pytest.skip("has no streams")
+    X, y = data[0][:60], targets(model, data[1][:60])
+    # A refit may have other columns than the fit before.
+    first = X[:30, :2] if method == "fit" else X[:30]
+    model = getattr(clone(model), method)(first, y[:30])
+    before, limits = state(model), [pool["num_threads"] for pool in threadpool_info()]
+    go_on = getattr(model, method)
+    # The second time: tables that the package keeps are there.
+    others = [copy.deepcopy(model) for _ in range(2)]
+    calls = [CtrlC.during(partial(getattr(other, method), X, y)) for other in others][-1]
+    for share in (0.01, 0.2, 0.5, 0.8, 0.95, 1.0):
+        with pytest.raises(KeyboardInterrupt):
+            CtrlC.during(partial(go_on, X, y), max(1, int(share * calls)))
+        assert state(model) == before
+        assert [pool["num_threads"] for pool in threadpool_info()] == limits
+
+
+@pytest.mark.parametrize("activation", ["auto", np.tanh])
+def test_an_interrupted_batch_leaves_the_stream_as_it_was(activation, data):
+    X, y = data[0], data[1]
+    size = 30 if activation == "auto" else 100  # one that tunes itself takes longer
+    batches = [slice(k * size, (k + 1) * size) for k in range(4)]
+    model = ELMRegressor(Correntropy(0.5), n_hidden=10, activation=activation, random_state=0)
+    for some in batches[:3]:
+        model.partial_fit(X[some], y[some])
     before = state(model)
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(X[:100] * np.nan, y[:100])
@@ -283,9 +349,9 @@ def test_an_interrupted_batch_leaves_the_stream_as_it_was(data):
         model.partial_fit(X[:100, :2], y[:100])
     assert state(model) == before
     again = clone(model)
-    for k in range(4):
-        again.partial_fit(X[k * 100 : k * 100 + 100], y[k * 100 : k * 100 + 100])
-    model.partial_fit(X[300:400], y[300:400])
+    for some in batches:
+        again.partial_fit(X[some], y[some])
+    model.partial_fit(X[batches[3]], y[batches[3]])
     np.testing.assert_array_equal(model.coef_, again.coef_)
 
 
