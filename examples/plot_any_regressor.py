@@ -2,9 +2,10 @@
 Any regressor, made robust
 ==========================
 
-How strong is concrete, given what went into it and its age? 1030 samples; a fifth of the strengths
-in the training half is wrong. ``RobustRegressor`` takes any regressor: it weighs each row by the
-error of fits without it, and fits again. Trees, forests and nearest neighbours all gain.
+How strong is concrete, given its ingredients and its age? There are 1030 samples; a fifth of the
+strengths in the training half are wrong. ``RobustRegressor`` works with any regressor: it weights
+each row by its out-of-fold error and fits again. Linear models, nearest neighbours, trees and
+forests all gain.
 """
 
 # %%
@@ -31,8 +32,8 @@ bad = rng.choice(len(y), len(y) // 5, replace=False)
 y[bad] += rng.normal(0, 10 * clean.std(), len(bad))
 
 # %%
-# Each regressor alone, inside ``RobustRegressor``, and fitted to the clean targets, which nobody
-# has in practice.
+# Each regressor alone, inside ``RobustRegressor``, and, for comparison, fitted to the clean targets,
+# which are not available in practice.
 models = {
     "linear": LinearRegression(),
     "neighbours": make_pipeline(StandardScaler(), KNeighborsRegressor(5)),

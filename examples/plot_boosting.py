@@ -2,9 +2,9 @@
 XGBoost with a robust objective
 ===============================
 
-House prices in Boston, 506 districts; in the training half every fifth price is wrong. Boosting
-with squares overfits the errors, round by round. ``kmpe.boosting.Objective`` gives XGBoost (or
-LightGBM) the slope and the curvature of a robust loss instead.
+House prices in 506 districts of Boston; in the training half every fifth price is wrong. Boosting
+with squared errors overfits the wrong prices, round by round. ``kmpe.boosting.Objective`` gives
+XGBoost or LightGBM the gradient and the curvature of a robust loss instead.
 """
 
 # %%
@@ -29,7 +29,7 @@ y[bad] = rng.uniform(0, 300, len(bad))
 # %%
 # The test error after each round, on clean prices.
 objectives = {
-    "squares": "reg:squarederror",
+    "squared error": "reg:squarederror",
     "absolute error": "reg:absoluteerror",
     "kmpe.boosting.Objective(Tukey())": Objective(Tukey()),
 }

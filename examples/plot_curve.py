@@ -1,10 +1,9 @@
 """
-A curve through spoilt rows
-===========================
+A curve fitted to spoilt rows
+=============================
 
-How far does a car go on a gallon, given its weight and power? ``ELMRegressor`` has a layer of
-random nodes and a robust linear fit to their outputs; the loss, and the penalty that keeps the
-curve smooth, are chosen by the data. A fifth of the consumptions is spoilt.
+How many miles does a car go on a gallon, given its weight? ``ELMRegressor`` fits a smooth curve; its
+smoothness and the weights of the rows are chosen from the data. A fifth of the targets are spoilt.
 """
 
 # %%
@@ -29,7 +28,7 @@ y[bad] = rng.uniform(50, 90, len(bad))
 models = {
     "random forest": RandomForestRegressor(min_samples_leaf=10, random_state=0),
     "kernel ridge": make_pipeline(StandardScaler(), KernelRidge(kernel="rbf", alpha=1)),
-    "ELMRegressor": make_pipeline(StandardScaler(), ELMRegressor(random_state=0)),
+    "ELMRegressor": ELMRegressor(),
 }
 grid = np.linspace(X.min(), X.max(), 200)[:, None]
 fig, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
@@ -43,4 +42,7 @@ for (name, model), style in zip(models.items(), ("C2:", "C1--", "C0-"), strict=T
 ax.set(xlabel="weight, thousands of pounds", ylabel="miles per gallon")
 ax.legend(frameon=False)
 plt.show()
-print(models["ELMRegressor"][-1].noise_)
+
+# %%
+# What the machine found out about the errors:
+print(models["ELMRegressor"].tuning_[-1]["errors"])

@@ -1,10 +1,10 @@
 """
-Occluded faces: eigenfaces from spoilt images
-=============================================
+Occluded faces: eigenfaces from corrupted images
+================================================
 
-A hundred photographs of faces, 25 by 25 pixels (the LFW subset of scikit-image). A block of noise
-covers part of twenty of them. Eigenfaces are the principal components of such images; those of
-plain PCA contain the noise, and every face that is rebuilt from them shows it.
+The data are a hundred photographs of faces, 25 by 25 pixels (the LFW subset of scikit-image). A block
+of noise covers part of twenty of them. Eigenfaces are the principal components of such images. Those
+of plain PCA contain the noise, and it shows in every face that is reconstructed from them.
 """
 
 # %%
@@ -22,7 +22,7 @@ spoilt, mask = contaminate_images(faces, 20, kind="occlusion", random_state=0)
 X, original = spoilt.reshape(100, -1), faces.reshape(100, -1)
 
 # %%
-# The paper's method is PCA-KMPE: every image is weighed by how well the subspace rebuilds it.
+# PCA-KMPE is the paper's method: every image is weighted by its reconstruction error.
 models = {
     "PCA": PCA(30),
     "PCA-KMPE": RobustPCA(30, loss=KMPE(p=10, sigma="silverman"), n_robust_components=10),
@@ -31,7 +31,7 @@ fig, axes = plt.subplots(3, 8, figsize=(9, 3.8), layout="constrained")
 shown = np.flatnonzero(mask)[:8]
 for ax, i in zip(axes[0], shown, strict=True):
     ax.imshow(spoilt[i], cmap="gray", vmin=0, vmax=255)
-axes[0, 0].set_ylabel("spoilt")
+axes[0, 0].set_ylabel("corrupted")
 for row, (name, model) in zip(axes[1:], models.items(), strict=True):
     model.fit(X)
     error = reconstruction_error(model, X, original)

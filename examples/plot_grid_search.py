@@ -2,9 +2,9 @@
 A search needs a robust score as well
 =====================================
 
-Fuel consumption of 392 cars (mlxtend). A tenth of the consumptions is spoilt. A search picks the
-setting with the best cross-validated score; if that score is a mean of squares, it is decided by
-the spoilt rows in the test folds, however robust the models are. ``kmpe_loss`` as a score is not.
+The data are the fuel consumptions of 392 cars (mlxtend), a tenth of which are spoilt. A search picks
+the setting with the best cross-validated score. If that score is the mean squared error, the spoilt
+rows in the test folds determine it, however robust the models are. ``kmpe_loss`` is a robust score.
 """
 
 # %%
@@ -29,10 +29,10 @@ bad = rng.choice(len(train), 26, replace=False)
 spoilt[bad] *= rng.choice([0.1, 10.0], len(bad))  # a decimal point in the wrong place
 
 # %%
-# The smallest error on clean test rows is what we want; which of the two scores points to it?
+# We want the smallest error on clean test rows. Which of the two scores finds it?
 widths = np.logspace(-3, 1.5, 19)
 scores = {
-    "mean of squares": "neg_mean_squared_error",
+    "mean squared error": "neg_mean_squared_error",
     "kmpe_loss": make_scorer(kmpe_loss, greater_is_better=False, p=2, sigma=5.0),
 }
 model = make_pipeline(StandardScaler(), SVR(C=30))

@@ -2,9 +2,10 @@
 Prediction intervals that outliers do not widen
 ===============================================
 
-How much of its income does a household spend on food? Engel asked 235 Belgian working-class
-households in 1857. Suppose every fifteenth answer was typed with a digit too many. An interval for
-new households should hold 90% of the honest answers, and be no wider for the typing errors.
+How much of its income does a household spend on food? Engel published the budgets of 235 Belgian
+working-class households in 1857. Suppose every fifteenth expense was typed with a digit too many.
+Prediction intervals for new households should cover 90% of the correct expenses, and the typing
+errors should not widen them.
 """
 
 # %%
@@ -16,14 +17,14 @@ from statsmodels.datasets import engel
 from kmpe import ConformalRegressor, RobustLinearRegression
 
 data = engel.load_pandas().data
-# Logarithms: the spread of expenses grows with income, that of their logarithms does not.
+# The spread of the expenses grows with income; that of their logarithms does not.
 X, clean = np.log10(data[["income"]].to_numpy()), np.log10(data["foodexp"].to_numpy())
 wrong = np.arange(len(clean)) % 15 == 0
 y = clean + 1.0 * wrong  # one digit too many
 
 # %%
-# ``ConformalRegressor`` takes any regressor. Around least squares the typing errors shift the line
-# and widen the band; around the robust regression neither happens.
+# ``ConformalRegressor`` works with any regressor. With least squares, the typing errors shift the line
+# and widen the band; with the robust regression they do neither.
 grid = np.linspace(X.min(), X.max(), 100)[:, None]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
 for ax, inner in zip(axes, (LinearRegression(), RobustLinearRegression()), strict=True):

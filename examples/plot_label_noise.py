@@ -2,9 +2,9 @@
 Wrong labels
 ============
 
-Measurements of cells from 569 breast biopsies, benign or malignant. Some of the training labels
-are flipped, more of the malignant ones, as overlooked tumours would be. What does that do to
-classifiers?
+The data are measurements of cells from 569 breast biopsies, benign or malignant. Some of the training
+labels are flipped, malignant ones more often than benign ones, as if tumours had been overlooked. How
+much accuracy do classifiers lose?
 """
 
 # %%
@@ -30,7 +30,7 @@ models = {
 }
 
 # %%
-# Test labels are right, so that accuracy is the share of patients with the right answer.
+# The test labels are correct, so the accuracy is the share of patients with the right diagnosis.
 shares = [0.0, 0.1, 0.2, 0.3]
 accuracy = {name: np.zeros(len(shares)) for name in models}
 draws = 2

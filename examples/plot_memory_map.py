@@ -2,10 +2,9 @@
 More rows than memory: dead pixels in a memory map
 ==================================================
 
-A photograph has a row for each pixel: what do its 24 neighbours say of its value? A linear model
-answers, and where model and pixel disagree the pixel may be dead. The table has 270 000 rows here;
-it lies in a file, ``fit`` reads it block by block, and it might as well be a hundred times as
-long.
+A linear model predicts each pixel of a photograph from its 24 neighbours. Where prediction and pixel
+disagree, the pixel may be dead. The table has 270 000 rows, one per pixel, and is stored in a file.
+``fit`` reads the file block by block, so that the table could be larger than memory.
 """
 
 # %%
@@ -34,8 +33,9 @@ columns.flush()
 y = windows[:, 12]
 
 # %%
-# A memory map is given like any array. Edges in the picture are noise that depends on the inputs;
-# ``loss="adaptive"`` would say so in a warning and take Tukey's loss, which is given here at once.
+# A memory map is passed like any array. At edges in the picture the noise depends on the inputs;
+# ``loss="adaptive"`` would detect this, issue a warning and use Tukey's loss, so we pass Tukey's loss
+# directly.
 X = np.load(path, mmap_mode="r")
 model = RobustLinearRegression(Tukey()).fit(X, y)
 inner = (slice(2, -2), slice(2, -2))

@@ -1,10 +1,10 @@
 """
-Missing values beside outliers
-==============================
+Missing values and outliers
+===========================
 
-Thirty measurements of cells from each of 569 biopsies. A tenth of the values gets lost, and fifty
-rows were typed in with their columns in the wrong order. How well do imputers put back what was
-lost? ``RobustImputer`` fills holes by a robust PCA: the wrong rows do not teach it anything.
+The data are thirty measurements of cells from each of 569 biopsies. A tenth of the values are missing,
+and in fifty rows the columns were mixed up. How well do imputers recover the missing values?
+``RobustImputer`` uses a robust PCA, so the mixed-up rows do not affect it.
 """
 
 # %%
@@ -25,7 +25,7 @@ missing = rng.uniform(size=X.shape) < 0.1
 holes = np.where(missing, np.nan, X)
 
 # %%
-# Errors are those in the rows that were not mixed up, in standard deviations of the columns.
+# Errors are measured in the rows that were not mixed up, in standard deviations of the columns.
 kept = np.setdiff1d(np.arange(len(X)), mixed)
 imputers = {
     "column mean": SimpleImputer(),
@@ -42,6 +42,6 @@ fig, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
 bars = ax.barh(list(errors), list(errors.values()), color=["0.7"] * 3 + ["C0"])
 ax.bar_label(bars, fmt="%.2f", padding=3)
 ax.invert_yaxis()
-ax.set(xlabel="root mean square error of the values put back")
+ax.set(xlabel="root mean square error of the imputed values")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

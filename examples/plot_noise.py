@@ -2,9 +2,9 @@
 What kind of noise is in my data?
 =================================
 
-``RobustLinearRegression()`` finds out what its residuals look like before it settles on a loss,
-and says so in words: ``noise_``. Four tables that packages carry have four kinds of noise, and are
-fitted with four losses.
+``RobustLinearRegression()`` estimates the distribution of the noise from the residuals before it
+chooses a loss; ``noise_`` describes the result in words. Four tables with four kinds of noise are
+fitted with four different losses.
 """
 
 # %%
@@ -49,5 +49,5 @@ for ax, (name, (X, y)) in zip(axes, tables.items(), strict=True):
     ax.hist(residuals, bins=np.linspace(-6, 6, 41), color="0.8", density=True)
     ax.plot(r / model.scale_, 0.4 * weight / weight.max(), "C0")
     ax.set(title=name, xlabel="residual / scale", yticks=[])
-axes[0].set_ylabel("residuals, and their weights")
+axes[0].set_ylabel("residuals and weights")
 plt.show()

@@ -2,11 +2,11 @@
 Outlier map: which days of a chemical plant were different
 ==========================================================
 
-A plant oxidises ammonia to nitric acid; a tenth of the loss through its stack is recorded on 21
-days, with air flow, water temperature and acid concentration (Brownlee 1965). An *outlier map*
-shows each row by two numbers: how rare its inputs are, and how far its target lies from the fit.
-Rows high up are outliers; rows to the right are leverage points; those in the upper or lower right
-are the ones that spoil least squares.
+A plant oxidises ammonia to nitric acid. On 21 days the loss through its stack was recorded together
+with air flow, water temperature and acid concentration (Brownlee 1965). An *outlier map* plots the
+residual of each row against the distance of its inputs from the centre. Rows with large residuals are
+outliers; rows on the right are leverage points; rows that are both are the ones that spoil least
+squares.
 """
 
 # %%
@@ -22,9 +22,8 @@ X, y = data.exog, data.endog
 X.index = y.index = np.arange(1, 22)  # days count from 1
 
 # %%
-# On the left the map of least squares: four outliers in 21 rows have pulled the plane towards
-# themselves, and every row looks well. On the right the map of the robust fit: days 1, 3, 4 and 21
-# stand out, as the literature has them.
+# Left: least squares. The four outliers have pulled the plane towards themselves, and no row stands
+# out. Right: the robust fit. Days 1, 3, 4 and 21 stand out, as known from the literature.
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, loss in zip(axes, (Squared(), "adaptive"), strict=True):
     model = RobustLinearRegression(loss).fit(X, y)

@@ -2,10 +2,10 @@
 Telephone calls: a unit that changed for seven years
 ====================================================
 
-The Belgian statistical survey lists international calls from 1950 to 1973, in tens of millions.
-From 1964 to 1969 somebody wrote down minutes instead of calls; parts of 1963 and 1970 are affected
-as well (Rousseeuw and Leroy 1987). A third of the rows is wrong, all in the same direction. Does
-the trend survive?
+The Belgian Statistical Survey lists international phone calls from 1950 to 1973, in tens of millions.
+From 1964 to 1969 minutes were recorded instead of calls; 1963 and 1970 are partly affected as well
+(Rousseeuw and Leroy 1987). A third of the rows are wrong, all in the same direction. Can the trend
+still be estimated?
 """
 
 # %%
@@ -24,8 +24,8 @@ calls = np.array(CALLS.split(), dtype=float)
 X = year[:, None] - 1960
 
 # %%
-# ``predict(..., return_interval=0.95, interval="confidence")`` gives the band in which the line
-# itself lies. ``trust_`` says how far each row was believed, from 0 to 1.
+# ``predict(..., return_interval=0.95, interval="confidence")`` gives a confidence band for the line.
+# ``trust_`` rates each row from 0 to 1.
 model = RobustLinearRegression().fit(X, calls)
 line, low, high = model.predict(X, return_interval=0.95, interval="confidence")
 
@@ -41,5 +41,5 @@ ax.legend(frameon=False, loc="upper left")
 plt.show()
 
 # %%
-# The rows that were not believed are the years of the wrong unit.
+# The rows marked as outliers are the years with the wrong unit.
 print("outliers:", year[model.outliers_])

@@ -2,9 +2,9 @@
 From a CSV file to a report
 ===========================
 
-``kmpe fit data.csv --target price`` reads a table, decides what its columns are, fits a robust
-model and writes a report, a model file and a table with a verdict for every row. The same in
-Python, on the Boston housing data.
+``kmpe fit data.csv --target price`` reads a table, determines the types of its columns, fits a robust
+model and writes a report, a model file and a table with a diagnosis of every row. This example does
+the same in Python, on the Boston housing data.
 """
 
 # %%
@@ -26,7 +26,7 @@ path = Path(folder.name) / "housing.csv"
 frame.to_csv(path, index=False)
 
 # %%
-# One call fits; the verdict is the first sentence of the report.
+# One call fits the models; the verdict is the first paragraph of the report.
 fitted = table.fit(path, "price", model="linear")
 print(verdict(fitted))
 
@@ -41,8 +41,8 @@ print(rows.sort_values("outlier_score").tail(3).T)
 folder.cleanup()
 
 # %%
-# Two of the pictures of the page: coefficients beside those of least squares, and the residuals
-# against those of Gaussian noise.
+# Two of the plots of the report: the coefficients beside those of least squares, and the quantiles of
+# the residuals against those of Gaussian noise.
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 X, y = frame.drop(columns="price"), frame["price"]
 X = (X - X.median()) / X.std()

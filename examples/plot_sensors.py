@@ -2,9 +2,9 @@
 Spoilt sensors: years in the wrong unit, found by PCA
 =====================================================
 
-Sea surface temperatures in the eastern Pacific, a row for each year from 1950 to 2010 and a column
-for each month (the El Niño data of statsmodels). Suppose a station reported some years in
-Fahrenheit. Two components are wanted: do they describe the ocean or the mistake?
+The data are sea surface temperatures in the eastern Pacific, one row for each year from 1950 to 2010
+and one column for each month (the El Niño data of statsmodels). Suppose some years were reported in
+Fahrenheit. Do the first two components describe the ocean or the mistake?
 """
 
 # %%
@@ -23,8 +23,8 @@ X = clean.copy()
 X[wrong] = X[wrong] * 9 / 5 + 32
 
 # %%
-# The reference is plain PCA on the clean table. Plain PCA on the spoilt one spends its first
-# component on the difference between the units.
+# The reference is plain PCA on the clean table. On the spoilt table, the first component of plain PCA
+# is the difference between the units.
 reference = PCA(2).fit(clean)
 plain, robust = PCA(2).fit(X), RobustPCA(2).fit(X)
 
@@ -42,8 +42,8 @@ axes[0].set(xlabel="month", ylabel="first component", ylim=(0, None))
 axes[0].legend(frameon=False, loc="lower center")
 
 # %%
-# Each row has two distances: inside the plane of the components and orthogonal to it. The rows in
-# the wrong unit are beyond the limits of both.
+# Each row has two distances: the score distance within the plane of the components, and the
+# orthogonal distance to it. The rows in the wrong unit are beyond the limits of both.
 score, orthogonal = robust.score_distances_, robust.orthogonal_distances_
 axes[1].loglog(score[~wrong], orthogonal[~wrong], "k.", label="right unit")
 axes[1].loglog(score[wrong], orthogonal[wrong], "C3x", label="Fahrenheit")
@@ -55,6 +55,6 @@ axes[1].legend(frameon=False)
 plt.show()
 
 # %%
-# The others that are marked have the right unit and are different all the same: 1982 to 1983 and
-# 1997 to 1998 are the two strongest El Niños of the century.
+# The other marked years have the right unit but unusual temperatures: 1982-83 and 1997-98 were the two
+# strongest El Niños of the century.
 print("years marked:", year[robust.outliers_])

@@ -1,15 +1,15 @@
 """
-Giant stars: four leverage points turn a line around
-====================================================
+Giant stars: four leverage points reverse a slope
+==================================================
 
-The star cluster CYG OB1 has 47 stars with known surface temperature and light (Rousseeuw and Leroy
-1987). The hotter a star, the brighter it is, except for four giants, which are cool and bright.
-The four are *leverage points*: their input is rare, so they pull a fitted line towards themselves
-and end with small residuals. Which line comes out?
+The star cluster CYG OB1 has 47 stars with known surface temperature and light intensity (Rousseeuw and
+Leroy 1987). The hotter a star, the brighter it is, except for four giants, which are cool and bright.
+The giants are *leverage points*: because of their extreme inputs they pull the fitted line towards
+themselves, so that their residuals are small. Which methods find the line of the other stars?
 """
 
 # %%
-# One pair per star: logarithms of the temperature and of the light.
+# One pair per star: logarithms of the temperature and of the light intensity.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import HuberRegressor, LinearRegression
@@ -28,9 +28,9 @@ temperature, light = np.array([pair.split() for pair in STARS.split(";")], dtype
 X = temperature[:, None]
 
 # %%
-# Huber's loss limits the influence of large *residuals*. The giants have small ones, since the
-# line runs through them, so it does no better than least squares. ``RobustLinearRegression``
-# starts from an MM-estimate, which the giants cannot reach.
+# Huber's loss limits the influence of large *residuals*. The giants have small residuals, since the
+# line passes near them, so Huber's loss does no better than least squares. ``RobustLinearRegression``
+# starts from an MM-estimate, which withstands leverage points.
 models = [LinearRegression(), HuberRegressor(), RobustLinearRegression()]
 grid = np.linspace(3.4, 4.7, 2)[:, None]
 
@@ -43,12 +43,12 @@ for model, style in zip(models, (":", "--", "-"), strict=True):
 out = models[-1].outliers_
 ax.plot(temperature[~out], light[~out], "k.", ms=5)
 ax.plot(temperature[out], light[out], "o", mec="C3", mfc="none", label="marked as outliers")
-ax.set(xlabel="log temperature (hot stars right)", ylabel="log light")
+ax.set(xlabel="log temperature (hot stars right)", ylabel="log light intensity")
 ax.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# Beside the four giants two stars of the main sequence are marked: star 7, the coolest of the
-# others, and star 9, which is too bright for its temperature.
+# Besides the four giants, two stars of the main sequence are marked: star 7, the coolest of them, and
+# star 9, which is too bright for its temperature.
 print("marked:", np.flatnonzero(out) + 1)
 print(models[-1].summary())

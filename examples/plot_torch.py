@@ -2,9 +2,9 @@
 A PyTorch network with a robust loss
 ====================================
 
-The resistance of sailing yachts grows steeply with their speed: 308 towing experiments. A fifth of
-the measurements is wrong. Every loss of kmpe is a PyTorch module as well, σ included: a rule such
-as ``"mad"`` is asked about each batch and averaged as batch normalisation does.
+The resistance of sailing yachts grows steeply with their speed, as 308 towing experiments show. A fifth
+of the measurements are wrong here. Every loss of kmpe is also a PyTorch module. A rule for σ such as
+``"mad"`` is evaluated on each batch, and σ is a running average, as in batch normalisation.
 """
 
 # %%
@@ -26,11 +26,11 @@ y = clean.clone()
 y[bad] += torch.tensor(rng.normal(0, 10, len(bad)), dtype=torch.float32)
 
 # %%
-# The same network and optimiser for three losses.
+# The same network and optimiser with three losses.
 
 
 def train(criterion, steps=250):
-    """Return a network and its errors on clean targets while it learns."""
+    """Return a trained network and its error on clean targets after each step."""
     torch.manual_seed(0)
     network = torch.nn.Sequential(
         torch.nn.Linear(X.shape[1], 50), torch.nn.Tanh(), torch.nn.Linear(50, 1)
