@@ -1,7 +1,6 @@
 """The loss explorer in Chromium: what it shows is what kmpe computes."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +12,6 @@ PAGE = Path(__file__).parents[1] / "out" / "site" / "explorer.html"
 if not PAGE.exists():
     pytest.skip("there is no site yet: make docs", allow_module_level=True)
 LOSSES = ["KMPE", "Correntropy", "Tukey", "Cauchy", "Huber", "MPE", "Squared"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(params=[{"width": 1280, "height": 900}, {"width": 390, "height": 800}], ids=str)

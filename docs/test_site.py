@@ -3,7 +3,6 @@
 `make test-site` builds the site and runs these tests.
 """
 
-import shutil
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -99,18 +98,6 @@ LOOKED_AT = [
     "gallery/index",
     "search",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -32,8 +32,8 @@ bad = rng.choice(len(y), len(y) // 5, replace=False)
 y[bad] += rng.normal(0, 10 * clean.std(), len(bad))
 
 # %%
-# Each regressor alone, inside ``RobustRegressor``, and, for comparison, fitted to the clean targets,
-# which are not available in practice.
+# Each regressor alone, inside ``RobustRegressor``, and, for comparison, fitted to the clean
+# targets, which are not available in practice.
 models = {
     "linear": LinearRegression(),
     "neighbours": make_pipeline(StandardScaler(), KNeighborsRegressor(5)),

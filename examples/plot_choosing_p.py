@@ -3,9 +3,9 @@ Which p? It depends on the noise
 ================================
 
 KMPE ignores gross outliers for every p. The power p determines which of the *good* rows have the
-largest weights: those nearest to the fit (p < 2), all nearly the same (p = 2), or those at the edge
-of the noise (p > 2). The inputs are those of 442 diabetes patients. The targets are a known linear
-function plus one of three kinds of noise, with a tenth of the rows spoilt.
+largest weights: those nearest to the fit (p < 2), all nearly the same (p = 2), or those at the
+edge of the noise (p > 2). The inputs are those of 442 diabetes patients. The targets are a known
+linear function plus one of three kinds of noise, with a tenth of the rows spoilt.
 """
 
 # %%
@@ -30,8 +30,8 @@ NOISES = {
 powers = [1.2, 2, 3, 4, 6, 8, 10]
 
 # %%
-# Errors of the slopes for each p, relative to p = 2. The dashed lines are ``loss="adaptive"``, which
-# estimates the noise from the data.
+# Errors of the slopes for each p, relative to p = 2. The dashed lines are ``loss="adaptive"``,
+# which estimates the noise from the data.
 fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for color, (name, draw) in zip(("C1", "0.4", "C0"), NOISES.items(), strict=True):
     errors = np.zeros(len(powers) + 1)

@@ -2,8 +2,9 @@
 A curve fitted to spoilt rows
 =============================
 
-How many miles does a car go on a gallon, given its weight? ``ELMRegressor`` fits a smooth curve; its
-smoothness and the weights of the rows are chosen from the data. A fifth of the targets are spoilt.
+How many miles does a car go on a gallon, given its weight? ``ELMRegressor`` fits a smooth curve;
+its smoothness and the weights of the rows are chosen from the data. A fifth of the targets are
+spoilt.
 """
 
 # %%

@@ -2,9 +2,10 @@
 Occluded faces: eigenfaces from corrupted images
 ================================================
 
-The data are a hundred photographs of faces, 25 by 25 pixels (the LFW subset of scikit-image). A block
-of noise covers part of twenty of them. Eigenfaces are the principal components of such images. Those
-of plain PCA contain the noise, and it shows in every face that is reconstructed from them.
+The data are a hundred photographs of faces, 25 by 25 pixels (the LFW subset of scikit-image). A
+block of noise covers part of twenty of them. Eigenfaces are the principal components of such
+images. Those of plain PCA contain the noise, and it shows in every face that is reconstructed from
+them.
 """
 
 # %%

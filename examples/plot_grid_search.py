@@ -2,9 +2,10 @@
 A search needs a robust score as well
 =====================================
 
-The data are the fuel consumptions of 392 cars (mlxtend), a tenth of which are spoilt. A search picks
-the setting with the best cross-validated score. If that score is the mean squared error, the spoilt
-rows in the test folds determine it, however robust the models are. ``kmpe_loss`` is a robust score.
+The data are the fuel consumptions of 392 cars (mlxtend), a tenth of which are spoilt. A search
+picks the setting with the best cross-validated score. If that score is the mean squared error, the
+spoilt rows in the test folds determine it, however robust the models are. ``kmpe_loss`` is a
+robust score.
 """
 
 # %%

@@ -23,8 +23,8 @@ wrong = np.arange(len(clean)) % 15 == 0
 y = clean + 1.0 * wrong  # one digit too many
 
 # %%
-# ``ConformalRegressor`` works with any regressor. With least squares, the typing errors shift the line
-# and widen the band; with the robust regression they do neither.
+# ``ConformalRegressor`` works with any regressor. With least squares, the typing errors shift the
+# line and widen the band; with the robust regression they do neither.
 grid = np.linspace(X.min(), X.max(), 100)[:, None]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
 for ax, inner in zip(axes, (LinearRegression(), RobustLinearRegression()), strict=True):

@@ -2,9 +2,9 @@
 Wrong labels
 ============
 
-The data are measurements of cells from 569 breast biopsies, benign or malignant. Some of the training
-labels are flipped, malignant ones more often than benign ones, as if tumours had been overlooked. How
-much accuracy do classifiers lose?
+The data are measurements of cells from 569 breast biopsies, benign or malignant. Some of the
+training labels are flipped, malignant ones more often than benign ones, as if tumours had been
+overlooked. How much accuracy do classifiers lose?
 """
 
 # %%

@@ -2,9 +2,9 @@
 More rows than memory: dead pixels in a memory map
 ==================================================
 
-A linear model predicts each pixel of a photograph from its 24 neighbours. Where prediction and pixel
-disagree, the pixel may be dead. The table has 270 000 rows, one per pixel, and is stored in a file.
-``fit`` reads the file block by block, so that the table could be larger than memory.
+A linear model predicts each pixel of a photograph from its 24 neighbours. Where prediction and
+pixel disagree, the pixel may be dead. The table has 270 000 rows, one per pixel, and is stored in
+a file. ``fit`` reads the file block by block, so that the table could be larger than memory.
 """
 
 # %%
@@ -34,8 +34,8 @@ y = windows[:, 12]
 
 # %%
 # A memory map is passed like any array. At edges in the picture the noise depends on the inputs;
-# ``loss="adaptive"`` would detect this, issue a warning and use Tukey's loss, so we pass Tukey's loss
-# directly.
+# ``loss="adaptive"`` would detect this, issue a warning and use Tukey's loss, so we pass Tukey's
+# loss directly.
 X = np.load(path, mmap_mode="r")
 model = RobustLinearRegression(Tukey()).fit(X, y)
 inner = (slice(2, -2), slice(2, -2))

@@ -2,9 +2,9 @@
 Missing values and outliers
 ===========================
 
-The data are thirty measurements of cells from each of 569 biopsies. A tenth of the values are missing,
-and in fifty rows the columns were mixed up. How well do imputers recover the missing values?
-``RobustImputer`` uses a robust PCA, so the mixed-up rows do not affect it.
+The data are thirty measurements of cells from each of 569 biopsies. A tenth of the values are
+missing, and in fifty rows the columns were mixed up. How well do imputers recover the missing
+values? ``RobustImputer`` uses a robust PCA, so the mixed-up rows do not affect it.
 """
 
 # %%

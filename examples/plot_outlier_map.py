@@ -2,11 +2,11 @@
 Outlier map: which days of a chemical plant were different
 ==========================================================
 
-A plant oxidises ammonia to nitric acid. On 21 days the loss through its stack was recorded together
-with air flow, water temperature and acid concentration (Brownlee 1965). An *outlier map* plots the
-residual of each row against the distance of its inputs from the centre. Rows with large residuals are
-outliers; rows on the right are leverage points; rows that are both are the ones that spoil least
-squares.
+A plant oxidises ammonia to nitric acid. On 21 days the loss through its stack was recorded
+together with air flow, water temperature and acid concentration (Brownlee 1965). An *outlier map*
+plots the residual of each row against the distance of its inputs from the centre. Rows with large
+residuals are outliers; rows on the right are leverage points; rows that are both are the ones that
+spoil least squares.
 """
 
 # %%
@@ -22,8 +22,8 @@ X, y = data.exog, data.endog
 X.index = y.index = np.arange(1, 22)  # days count from 1
 
 # %%
-# Left: least squares. The four outliers have pulled the plane towards themselves, and no row stands
-# out. Right: the robust fit. Days 1, 3, 4 and 21 stand out, as known from the literature.
+# Left: least squares. The four outliers have pulled the plane towards themselves, and no row
+# stands out. Right: the robust fit. Days 1, 3, 4 and 21 stand out, as known from the literature.
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, loss in zip(axes, (Squared(), "adaptive"), strict=True):
     model = RobustLinearRegression(loss).fit(X, y)

@@ -2,10 +2,10 @@
 Telephone calls: a unit that changed for seven years
 ====================================================
 
-The Belgian Statistical Survey lists international phone calls from 1950 to 1973, in tens of millions.
-From 1964 to 1969 minutes were recorded instead of calls; 1963 and 1970 are partly affected as well
-(Rousseeuw and Leroy 1987). A third of the rows are wrong, all in the same direction. Can the trend
-still be estimated?
+The Belgian Statistical Survey lists international phone calls from 1950 to 1973, in tens of
+millions. From 1964 to 1969 minutes were recorded instead of calls; 1963 and 1970 are partly
+affected as well (Rousseeuw and Leroy 1987). A third of the rows are wrong, all in the same
+direction. Can the trend still be estimated?
 """
 
 # %%
@@ -24,8 +24,8 @@ calls = np.array(CALLS.split(), dtype=float)
 X = year[:, None] - 1960
 
 # %%
-# ``predict(..., return_interval=0.95, interval="confidence")`` gives a confidence band for the line.
-# ``trust_`` rates each row from 0 to 1.
+# ``predict(..., return_interval=0.95, interval="confidence")`` gives a confidence band for the
+# line. ``trust_`` rates each row from 0 to 1.
 model = RobustLinearRegression().fit(X, calls)
 line, low, high = model.predict(X, return_interval=0.95, interval="confidence")
 

@@ -2,9 +2,9 @@
 From a CSV file to a report
 ===========================
 
-``kmpe fit data.csv --target price`` reads a table, determines the types of its columns, fits a robust
-model and writes a report, a model file and a table with a diagnosis of every row. This example does
-the same in Python, on the Boston housing data.
+``kmpe fit data.csv --target price`` reads a table, determines the types of its columns, fits a
+robust model and writes a report, a model file and a table with a diagnosis of every row. This
+example does the same in Python, on the Boston housing data.
 """
 
 # %%
@@ -41,8 +41,8 @@ print(rows.sort_values("outlier_score").tail(3).T)
 folder.cleanup()
 
 # %%
-# Two of the plots of the report: the coefficients beside those of least squares, and the quantiles of
-# the residuals against those of Gaussian noise.
+# Two of the plots of the report: the coefficients beside those of least squares, and the quantiles
+# of the residuals against those of Gaussian noise.
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 X, y = frame.drop(columns="price"), frame["price"]
 X = (X - X.median()) / X.std()

@@ -2,9 +2,9 @@
 Spoilt sensors: years in the wrong unit, found by PCA
 =====================================================
 
-The data are sea surface temperatures in the eastern Pacific, one row for each year from 1950 to 2010
-and one column for each month (the El Niño data of statsmodels). Suppose some years were reported in
-Fahrenheit. Do the first two components describe the ocean or the mistake?
+The data are sea surface temperatures in the eastern Pacific, one row for each year from 1950 to
+2010 and one column for each month (the El Niño data of statsmodels). Suppose some years were
+reported in Fahrenheit. Do the first two components describe the ocean or the mistake?
 """
 
 # %%
@@ -23,8 +23,8 @@ X = clean.copy()
 X[wrong] = X[wrong] * 9 / 5 + 32
 
 # %%
-# The reference is plain PCA on the clean table. On the spoilt table, the first component of plain PCA
-# is the difference between the units.
+# The reference is plain PCA on the clean table. On the spoilt table, the first component of plain
+# PCA is the difference between the units.
 reference = PCA(2).fit(clean)
 plain, robust = PCA(2).fit(X), RobustPCA(2).fit(X)
 
@@ -55,6 +55,6 @@ axes[1].legend(frameon=False)
 plt.show()
 
 # %%
-# The other marked years have the right unit but unusual temperatures: 1982-83 and 1997-98 were the two
-# strongest El Niños of the century.
+# The other marked years have the right unit but unusual temperatures: 1982-83 and 1997-98 were the
+# two strongest El Niños of the century.
 print("years marked:", year[robust.outliers_])

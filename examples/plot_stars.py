@@ -1,11 +1,12 @@
 """
 Giant stars: four leverage points reverse a slope
-==================================================
+=================================================
 
-The star cluster CYG OB1 has 47 stars with known surface temperature and light intensity (Rousseeuw and
-Leroy 1987). The hotter a star, the brighter it is, except for four giants, which are cool and bright.
-The giants are *leverage points*: because of their extreme inputs they pull the fitted line towards
-themselves, so that their residuals are small. Which methods find the line of the other stars?
+The star cluster CYG OB1 has 47 stars with known surface temperature and light intensity (Rousseeuw
+and Leroy 1987). The hotter a star, the brighter it is, except for four giants, which are cool and
+bright. The giants are *leverage points*: because of their extreme inputs they pull the fitted line
+towards themselves, so that their residuals are small. Which methods find the line of the other
+stars?
 """
 
 # %%
@@ -28,9 +29,9 @@ temperature, light = np.array([pair.split() for pair in STARS.split(";")], dtype
 X = temperature[:, None]
 
 # %%
-# Huber's loss limits the influence of large *residuals*. The giants have small residuals, since the
-# line passes near them, so Huber's loss does no better than least squares. ``RobustLinearRegression``
-# starts from an MM-estimate, which withstands leverage points.
+# Huber's loss limits the influence of large *residuals*. The giants have small residuals, since
+# the line passes near them, so Huber's loss does no better than least squares.
+# ``RobustLinearRegression`` starts from an MM-estimate, which withstands leverage points.
 models = [LinearRegression(), HuberRegressor(), RobustLinearRegression()]
 grid = np.linspace(3.4, 4.7, 2)[:, None]
 
@@ -48,7 +49,7 @@ ax.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# Besides the four giants, two stars of the main sequence are marked: star 7, the coolest of them, and
-# star 9, which is too bright for its temperature.
+# Besides the four giants, two stars of the main sequence are marked: star 7, the coolest of them,
+# and star 9, which is too bright for its temperature.
 print("marked:", np.flatnonzero(out) + 1)
 print(models[-1].summary())

@@ -2,10 +2,10 @@
 A stream with bad batches
 =========================
 
-The data are weekly measurements of carbon dioxide on Mauna Loa from 1958 to 2001 (statsmodels). They
-arrive one year at a time, and ``partial_fit`` updates the model with each batch. In three years the
-instrument is out of order and reads far too high. Least squares, refitted to all data so far, follows
-the wrong values; the robust stream ignores these years.
+The data are weekly measurements of carbon dioxide on Mauna Loa from 1958 to 2001 (statsmodels).
+They arrive one year at a time, and ``partial_fit`` updates the model with each batch. In three
+years the instrument is out of order and reads far too high. Least squares, refitted to all data so
+far, follows the wrong values; the robust stream ignores these years.
 """
 
 # %%

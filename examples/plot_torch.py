@@ -2,9 +2,10 @@
 A PyTorch network with a robust loss
 ====================================
 
-The resistance of sailing yachts grows steeply with their speed, as 308 towing experiments show. A fifth
-of the measurements are wrong here. Every loss of kmpe is also a PyTorch module. A rule for σ such as
-``"mad"`` is evaluated on each batch, and σ is a running average, as in batch normalisation.
+The resistance of sailing yachts grows steeply with their speed, as 308 towing experiments show. A
+fifth of the measurements are wrong here. Every loss of kmpe is also a PyTorch module. A rule for σ
+such as ``"mad"`` is evaluated on each batch, and σ is a running average, as in batch
+normalisation.
 """
 
 # %%

@@ -1,9 +1,9 @@
-"""Try what `make build` made, in empty environments and away from the source tree.
+"""Test the packages of `make build` in empty environments, away from the source tree.
 
     python tests/try_wheel.py dist            # a smoke test, on the oldest and the newest Python
-    python tests/try_wheel.py dist --tests    # all the tests, against the wheel
+    python tests/try_wheel.py dist --tests    # the whole suite and all doctests, against the wheel
 
-Pythons are those on the path, and those of pyenv if there are any.
+It uses the Python versions on the path and those that pyenv has installed.
 """
 
 import argparse
@@ -89,7 +89,7 @@ def smoke(python: Path, package: Path) -> None:
 
 
 def tests(wheel: Path, extra: list[str]) -> int:
-    """Run the tests against a wheel, in a folder without the source; return pytest's code."""
+    """Run the whole suite against a wheel, in a folder without src; return pytest's code."""
     with tempfile.TemporaryDirectory() as folder:
         inside = environment(Path(sys.executable), Path(folder) / "venv", f"{wheel}[test]")
         work = Path(folder) / "work"
@@ -100,7 +100,19 @@ def tests(wheel: Path, extra: list[str]) -> int:
                 shutil.copytree(ROOT / name, work / name, ignore=ignore)
             else:
                 shutil.copy(ROOT / name, work / name)
-        command = [inside, "-m", "pytest", "-n", "auto", "--pyargs", *(extra or ["tests", "kmpe"])]
+        package = subprocess.run(
+            [inside, "-c", "import kmpe; print(kmpe.__path__[0])"],
+            cwd=work,
+            env=clean(),
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        if "site-packages" not in package:
+            raise SystemExit(f"the tests would run against {package}, not against the wheel")
+        # The wheel's own doctests too; those of torch.py run in `make test-integrations`.
+        command = [inside, "-m", "pytest", "-n", "auto", "-c", "pyproject.toml", "--rootdir=."]
+        command += [f"--ignore={Path(package, 'torch.py')}", *(extra or ["tests", package])]
         return subprocess.run(command, cwd=work, env=clean(), check=False).returncode
 
 

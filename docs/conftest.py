@@ -1,0 +1,18 @@
+"""What the tests of the site share: a browser."""
+
+import shutil
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Return headless Chromium, started once."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
