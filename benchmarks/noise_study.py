@@ -194,10 +194,10 @@ mean squared error of the coefficients relative to that of least squares: smalle
 constants of the method were set on other draws.
 
 "At most" is a bound that we set ourselves for the ratio of our error to that of the best of the
-five other methods, whichever that is for a given noise. For the slopes {missed[0]} of {len(means)} rows of the table
-miss the bound; for slopes and intercept together {missed[1]} of {len(means)} do.
+five other methods, whichever that is for a given noise. {missed[0]} of {len(means)} rows miss the
+bound for the slopes, and {missed[1]} of {len(means)} rows miss it for slopes and intercept together.
 
-Written by `python benchmarks/noise_study.py --draws {draws} --write docs`; `make study` uses 200
+Written by `python benchmarks/noise_study.py --draws {draws} --write docs`. `make study` uses 200
 draws.
 
 ![Error relative to the best other method](images/noise.svg)
@@ -215,13 +215,14 @@ for rounded noise refers to least squares.
 
 All shapes in the dictionary of noises are symmetric. A density with an edge on one side, which
 exponential and asymmetric Laplace noise have, would determine the slopes far better than any of the
-losses here. For such noise our estimator is about as good as the best other method, or a little worse.
+losses here. For such noise our estimator is about as good as the best other method, or a little
+worse.
 
 ## Slopes and intercept
 
-If the noise is not symmetric, the methods agree on the slopes but not on the intercept, which is the
-mean, the median or the mode of the noise. Errors of the intercept are measured from 0. This is the
-mean of "exponential, centred", and the centre of the good rows for contaminated noise.
+If the noise is not symmetric, the methods agree on the slopes but not on the intercept, which is
+the mean, the median or the mode of the noise. Errors of the intercept are measured from 0. This is
+the mean of "exponential, centred", and the centre of the good rows for contaminated noise.
 
 {table(means, 1)}
 """
