@@ -189,13 +189,14 @@ def page(means, draws):
 
 `RobustLinearRegression()` with default arguments is compared with least squares, scikit-learn's
 HuberRegressor and RANSACRegressor, statsmodels' RLM with Tukey's norm, and least absolute
-deviations (LAD). There are five Gaussian inputs and {draws} draws of each noise. The tables show the
+deviations (LAD). Five Gaussian inputs, {draws} draws of each noise. The tables show the
 mean squared error of the coefficients relative to that of least squares: smaller is better. The
 constants of the method were set on other draws.
 
 "At most" is a bound that we set ourselves for the ratio of our error to that of the best of the
-five other methods, whichever that is for a given noise. {missed[0]} of {len(means)} rows miss the
-bound for the slopes, and {missed[1]} of {len(means)} rows miss it for slopes and intercept together.
+five other methods, whichever that is for a given noise. The bound is
+missed by {missed[0]} of {len(means)} rows for the slopes,
+and by {missed[1]} of {len(means)} for slopes and intercept together.
 
 Written by `python benchmarks/noise_study.py --draws {draws} --write docs`. `make study` uses 200
 draws.
