@@ -1,5 +1,6 @@
 """What a linear regression says of its coefficients: intervals, a table, tests."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from kmpe.inference.wald import WaldTest, wald
 __all__ = ["Coefficients"]
 
 
-class Coefficients:
+class Coefficients(ABC):
     """Inference for an estimator with ``coef_``, ``intercept_``, ``coef_cov_`` and ``df_``."""
 
     coef_: Array
@@ -118,9 +119,9 @@ class Coefficients:
             raise ValueError(f"there is no input {term}; they are numbered 0 to {len(names) - 1}")
         return int(term)
 
+    @abstractmethod
     def _facts(self) -> list[tuple[str, str]]:
         """Return what the summary says above its table."""
-        raise NotImplementedError
 
     def _estimates(self) -> Array:
         if not self.fit_intercept:
