@@ -89,14 +89,7 @@ class AdaptiveLoss:
         """Return the plain loss at the scale of the start: residuals say little of the noise."""
         loss = Correntropy(REFERENCE * begun.details.scale)
         theta = self._fit(begun.sample, loss, begun.theta)
-        return Chosen(
-            _weighed_alike(begun.problem, begun.sample, loss, theta),
-            _weighed_alike(begun.sample, begun.sample, loss, theta),
-            theta,
-            loss,
-            details=Looked(None, None),
-            caution=begun.caution,
-        )
+        return _chosen(begun.problem, begun.sample, theta, loss, Looked(None, None), begun.caution)
 
     def _checked(
         self,
@@ -125,14 +118,7 @@ class AdaptiveLoss:
                 caution = " ".join([caution, _DEPENDENT.format(p=p, loss=loss)]).strip()
             elif choice.noise is not None and not has_many_rows(problem, SURE_ROWS):
                 plain = Plain(reference, rival, choice.noise.variance_ratio(loss, reference))
-        return Chosen(
-            _weighed_alike(problem, sample, loss, theta),
-            _weighed_alike(sample, sample, loss, theta),
-            theta,
-            loss,
-            details=Looked(choice.noise, plain),
-            caution=caution,
-        )
+        return _chosen(problem, sample, theta, loss, Looked(choice.noise, plain), caution)
 
     def _fit(self, sample: Ridge, loss: Loss, theta: Array) -> Array:
         suited = _weighed_alike(sample, sample, loss, theta)
@@ -164,6 +150,15 @@ def _counted(problem: Ridge, sample: Ridge) -> Rows:
 
 def _unweighted(problem: Ridge, rule: Rule) -> Ridge:
     return replace(problem, rows=problem.rows.without(rule))
+
+
+def _chosen(
+    problem: Ridge, sample: Ridge, theta: Array, loss: Loss, details: Looked, caution: str
+) -> Chosen[Ridge, Array]:
+    """Return what was chosen, with penalties that suit the loss."""
+    problem = _weighed_alike(problem, sample, loss, theta)
+    sample = _weighed_alike(sample, sample, loss, theta)
+    return Chosen(problem, sample, theta, loss, details=details, caution=caution)
 
 
 def _weighed_alike(problem: Ridge, sample: Ridge, loss: Loss, theta: Array) -> Ridge:
