@@ -24,7 +24,24 @@ from kmpe import RobustLinearRegression
 
 # Those after the first thirty broke a promise once.
 @pytest.mark.parametrize(
-    "seed", [*range(30), 821, 1216, 1288, 1329, 1665, 1697, 2624, 4042, 4094, 6171, 21726, 22717]
+    "seed",
+    [
+        *range(30),
+        821,
+        1216,
+        1288,
+        1329,
+        1665,
+        1697,
+        2624,
+        4042,
+        4094,
+        6171,
+        7006,
+        8732,
+        21726,
+        22717,
+    ],
 )
 def test_every_promise_is_kept(seed):
     outcome = Outcome()

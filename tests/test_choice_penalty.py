@@ -169,3 +169,11 @@ def test_more_features_than_rows_have_the_path_of_their_products(alpha):
     assert found.degrees_of_freedom == pytest.approx(
         np.trace(np.linalg.solve(G @ G.T + found.alpha * np.eye(12), G @ G.T))
     )
+
+
+def test_widths_that_one_row_does_not_tell_apart_are_equally_good_in_any_unit():
+    layer = HiddenLayer.draw(15, WIDTHS[-1], "rbf", np.random.RandomState(0), np.float64)
+    for seed in range(5):
+        X = np.random.default_rng(seed).integers(0, 2, (1, 15)).astype(float)
+        ones = [Rows(X, np.full((1, 1), f * 556.3), np.ones(1), layer) for f in (1.0, 2.9, 3.7)]
+        assert len({choose_width(one, loss=None, alpha=None) for one in ones}) == 1

@@ -603,3 +603,11 @@ def test_a_penalty_does_to_a_robust_loss_about_what_it_does_to_least_squares(los
     s = (y - robust.predict(X)) ** 2
     if noise > 0:  # σ is the rule's, of the residuals that are left
         assert robust.loss_.scale == pytest.approx(loss.resolve(s, None, 1).scale, rel=0.03)
+
+
+def test_a_penalty_that_overflows_is_refused_in_words():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25, 1))
+    y = 1e114 * (X[:, 0] + 0.1 * rng.normal(size=25))
+    with pytest.raises(ValueError, match=r"the penalty overflows.*smaller alpha"):
+        RobustLinearRegression(Correntropy(), alpha=0.1).fit(X, y, np.full(25, 1e-100))

@@ -185,12 +185,13 @@ MODELS = [
     ),
     RobustLinearRegression(Correntropy()),
     RobustPCA(2, random_state=0),
+    ELMRegressor(),
 ]
 
 
 def test_six_fits_at_once_equal_fits_one_by_one():
     X, y = data()
-    fit = lambda i: vars(_cloned(MODELS[i % 3]).fit(X, y))  # noqa: E731
+    fit = lambda i: vars(_cloned(MODELS[i % 4]).fit(X, y))  # noqa: E731
     with threadpool_limits(2):
         before = blas_threads()
         with ThreadPoolExecutor(6) as pool:
@@ -206,7 +207,7 @@ def _cloned(model):
     return type(model)(**model.get_params(deep=False))
 
 
-@pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize("model", [*MODELS[:2], MODELS[3]], ids=str)
 def test_predictions_by_eight_threads_are_those_by_one(model):
     X, y = data(20_000)
     fitted = _cloned(model).fit(X[:2000], y[:2000])

@@ -208,11 +208,16 @@ def choose_width(rows: Rows, *, loss: Loss | None, alpha: float | None) -> int:
     exact = np.array(scales) <= _EXACT * np.sqrt(np.mean(widest.T**2))
     if exact.any():
         return WIDTHS[int(np.argmax(exact))]
-    best = int(np.argmin(scales))
+    best = _first_least(scales)
     # A loss that lets go of errors of more than about three times the noise.
     judge = Correntropy(3 * scales[best]) if loss is None else loss
     judge = judge.resolve(errors[best], a, dim)
-    return WIDTHS[int(np.argmin([a @ judge.rho(s) for s in errors]))]
+    return WIDTHS[_first_least([float(a @ judge.rho(s)) for s in errors])]
+
+
+def _first_least(values: list[float]) -> int:
+    """Return where the least value is, of those equal but for rounding the first."""
+    return int(np.argmax(np.array(values) <= min(values) * (1 + 1e-9)))
 
 
 def _sampled(rows: Rows) -> _Path:

@@ -212,6 +212,13 @@ def _resolved(
         most = 2 * loss.resolve(s, inside, problem.dim).scale
         resolved = resolved.at(min(resolved.scale, most))
         resolved = _widened(resolved, s[inside > 0])
-    while 0.5 * float(a @ resolved.rho(s)) + problem.penalty(theta) >= 0.5 * a.sum() * resolved.sup:
+    with np.errstate(over="ignore"):
+        penalty = problem.penalty(theta)
+    if not math.isfinite(penalty):
+        raise ValueError(
+            "the penalty overflows: alpha is too large beside sample_weight and the targets; "
+            "rescale the targets, or choose a smaller alpha"
+        )
+    while 0.5 * float(a @ resolved.rho(s)) + penalty >= 0.5 * a.sum() * resolved.sup:
         resolved = resolved.at(2 * resolved.scale)
     return resolved.at(resolved.scale / math.sqrt(freedom))
