@@ -82,5 +82,5 @@ def test_metrics_say_the_same_in_both_kinds():
 def test_bad_arguments_are_named_with_advice():
     with pytest.raises(ValueError, match="loss='huber' must be a loss such as"):
         Objective("huber")
-    with pytest.raises(ValueError, match="one target a row is needed"):
+    with pytest.raises(ValueError, match="one target per row is needed"):
         Objective()(np.zeros((5, 2)), np.zeros((5, 2)))

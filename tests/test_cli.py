@@ -118,7 +118,7 @@ finally:
 
 @pytest.mark.parametrize(
     ("end", "code", "message"),
-    [(KeyboardInterrupt, 130, "goes on from here"), (BrokenProcessPool, 2, "--jobs 1")],
+    [(KeyboardInterrupt, 130, "to continue"), (BrokenProcessPool, 2, "--jobs 1")],
 )
 def test_a_stopped_run_says_how_to_go_on(
     end: type[BaseException],
@@ -161,7 +161,7 @@ def test_an_interrupt_while_importing_ends_quietly(tmp_path: Path) -> None:
     run = [sys.executable, "-c", INTERRUPTED_IMPORT]
     ended = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
     assert ended.returncode == 130
-    assert ended.stderr == "kmpe: stopped; the same command goes on from here\n"
+    assert ended.stderr == "kmpe: stopped; run the same command again to continue\n"
 
 
 def test_an_interrupt_while_processes_start_ends_quietly(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_an_interrupt_while_processes_start_ends_quietly(tmp_path: Path) -> None
         os.killpg(run.pid, signal.SIGINT)
         _, told = run.communicate()
     assert run.returncode == 130
-    assert told == "kmpe: stopped; the same command goes on from here\n"
+    assert told == "kmpe: stopped; run the same command again to continue\n"
 
 
 def processes(pid: int) -> list[str]:

@@ -156,12 +156,12 @@ def test_an_estimator_that_is_not_fitted_is_refused(display: Any, data: tuple[An
 @pytest.mark.parametrize(
     ("display", "message"),
     [
-        (plots.WeightsDisplay, "gives its rows no weights"),
+        (plots.WeightsDisplay, "has no row weights"),
         (plots.CoefficientDisplay, "has no slopes of one target"),
         (plots.ScreeDisplay, "has no variances"),
         (plots.RelevanceDisplay, "has no relevances of its inputs"),
         (plots.LossDisplay, "has no loss"),
-        (plots.ConvergenceDisplay, "keeps no history"),
+        (plots.ConvergenceDisplay, "has no history"),
     ],
 )
 def test_an_estimator_that_has_nothing_to_show_is_refused(

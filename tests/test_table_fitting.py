@@ -53,7 +53,7 @@ def test_an_input_far_out_is_named_as_the_reason(tmp_path: Path) -> None:
     data = linear_data()
     data["a"][7] = 1000.0
     rows = outlier_table(fit(table(tmp_path, **data), "y", model="linear"))
-    assert "its inputs lie far out: a is 1000, the median" in rows.loc[8, "reason"]
+    assert "its inputs are unusual: a is 1000, the median" in rows.loc[8, "reason"]
 
 
 def test_clean_rows_are_called_so(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_words_are_classified(tmp_path: Path) -> None:
     assert isinstance(fitted.model[-1], ELMClassifier)
     rows = outlier_table(fitted)
     assert rows.loc[[1, 2, 3], "outlier"].all()
-    assert "rows like it are" in rows.loc[1, "reason"]
+    assert "similar rows are" in rows.loc[1, "reason"]
     against = int((rows["outlier"] & (rows["y"] != rows["prediction"])).sum())
     assert verdict(fitted).startswith(f"{against} of 200 rows")
     assert against >= 3

@@ -110,7 +110,7 @@ WRONG: dict[str, tuple[bytes, str]] = {
         "\n".join(",".join(map(str, r)) for r in CLEAN[["a", "b", "y"]].to_numpy()).encode(),
         "has no names",
     ),
-    "one column": (b"y\n1\n2\n3\n", "one column only"),
+    "one column": (b"y\n1\n2\n3\n", "only one column"),
     "a cell too many": (
         "\n".join([*LINES[:6], LINES[6] + ",9", *LINES[7:]]).encode(),
         "line 7: 5 cells where the first line has 4",

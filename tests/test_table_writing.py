@@ -117,7 +117,7 @@ def test_what_was_done_is_said(made: dict[str, Path]) -> None:
     page = (made["boston"] / "report.html").read_text(encoding="utf-8")
     for said in (
         "1 of 506 rows have no MEDV and were set aside",
-        "missing values are the median, and marked",
+        "missing values become the median, and are marked",
         "days since 1970-01-01",
         "2020-01-01 to 2021-05-20",
         "506 different texts",
@@ -185,8 +185,8 @@ def test_new_tables_may_have_gaps_and_unseen_words(
     frame.to_csv(tmp_path / "new.csv", index=False)
     found, said = predicted([model, str(tmp_path / "new.csv")], capsys)
     assert np.isfinite(found.to_numpy()).all()
-    assert "RIVER: never seen before: 'sea'; predicted as the commonest one" in said
-    assert "TAX: 1 cells are empty; the median was taken" in said
+    assert "RIVER: unknown category: 'sea'; predicted as the commonest one" in said
+    assert "TAX: 1 cells are empty and were replaced by the median" in said
     quiet = cli.main(["predict", model, str(tmp_path / "new.csv"), "--quiet"])
     assert quiet == 0
     assert capsys.readouterr().err == ""
@@ -273,7 +273,7 @@ def test_a_model_of_arrays_is_not_for_tables(
     X = np.arange(20.0)[:, None]
     io.save(kmpe.RobustLinearRegression().fit(X, np.sin(X[:, 0])), tmp_path / "model.skops")
     assert cli.main(["predict", str(tmp_path / "model.skops"), "x.csv"]) == 2
-    assert "holds a model for arrays" in capsys.readouterr().err
+    assert "contains a model for arrays" in capsys.readouterr().err
 
 
 def test_the_verdict_is_printed_unless_quiet(

@@ -1,13 +1,14 @@
-"""Robust objectives and metrics for XGBoost and LightGBM, for ``train`` and for the wrappers.
+"""Robust objectives and metrics for XGBoost and LightGBM: ``train`` and scikit-learn interface.
 
-An objective gives a booster the slope and the curvature of ½ρ(r²) at each row. The slope is ψ; the
-curvature ψ' of a robust loss is negative for outliers, and in its place stands the weight ρ' (for
-losses that are not concave in r² the bound `Loss.metric`), so that a leaf is the weighted mean of
-half-quadratic reweighting (Geman and Reynolds 1992).
+An objective gives a booster the slope and the curvature of ½ρ(r²) at each row. The slope is ψ. The
+curvature ψ' of a robust loss is negative for outliers; the weight ρ' is used instead (for losses
+that are not concave in r² the bound `Loss.metric`), so that the value of a leaf is the weighted
+mean of half-quadratic reweighting (Geman and Reynolds 1992).
 
-A redescending loss must not begin at 0: rows far from it would have no weight at all. Neither
-booster starts an objective of one's own at the median, so the objective does: in the first round
-all rows ask for the same step, which shows the learning rate, in the second for the rest of it.
+A redescending loss must not start from predictions of 0, as rows far from 0 would have no weight.
+Neither booster starts a custom objective at the median, so the objective moves there itself: in the
+first round all rows have the same step, which reveals the learning rate, and in the second they
+make the rest of the way.
 """
 
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ class Objective:
     Parameters
     ----------
     loss : Loss, default=Tukey()
-        Any loss of this package. A rule for σ is applied again in every round, until the fit has
-        gone 90% of its way.
+        Any loss of this package. A rule for σ is applied again in every round, until the factors
+        1 - learning rate of all rounds multiply to 0.1.
 
     Attributes
     ----------
@@ -43,13 +44,13 @@ class Objective:
 
     See Also
     --------
-    xgboost_metric, lightgbm_metric : Robust errors to watch.
+    xgboost_metric, lightgbm_metric : Robust errors for early stopping.
     kmpe.RobustRegressor : Any regressor, made robust.
 
     Notes
     -----
-    A redescending loss gives no weight to good rows whose targets lie far from the median of all,
-    and does not learn them: see docs/anything.md.
+    A redescending loss gives no weight to good rows whose targets are far from the median, and
+    never learns them: see docs/anything.md.
 
     Examples
     --------
@@ -89,7 +90,7 @@ class Objective:
         if fit.rounds == 2 and fit.start != fit.middle:
             moved = float(np.average(F, weights=a)) - fit.start
             fit.rate = moved / (fit.middle - fit.start)
-            # No learning rate: somebody else made the first round.
+            # Not a learning rate: the first round was not made by this objective.
             missing = fit.middle - fit.start - moved if 0 < fit.rate <= 1 else 0.0
         slope, curvature = self._derivatives(y - F - missing, a)
         if missing == 0:
@@ -119,18 +120,18 @@ class _Fit:
 
     @property
     def learns(self) -> bool:
-        """Whether residuals still show the noise: less than 90% of the way behind the fit.
+        """Whether the residuals still show the noise: the fit has gone less than 90% of its way.
 
-        What they lose later is noise that the trees overfit.
+        Later they get smaller because the trees overfit the noise.
         """
         rate = min(max(self.rate, 0.0), 1.0)
         return (1 - rate) ** self.rounds > 0.1
 
 
 def _common_step(step: float, r: Array, a: Array) -> tuple[Array, Array]:
-    """Return slopes that ask for one step of all rows.
+    """Return slopes that give all rows the same step.
 
-    They differ by a hundredth along the signs of the residuals, and not on average: LightGBM ends
+    They differ by 1% according to the signs of the residuals, with the same mean: LightGBM stops
     at a tree without a split.
     """
     sign = np.sign(r)
@@ -138,12 +139,12 @@ def _common_step(step: float, r: Array, a: Array) -> tuple[Array, Array]:
 
 
 def _firm(slope: Array, curvature: Array) -> tuple[Array, Array]:
-    """Return slope and curvature in a unit in which penalties of leaves are of no consequence."""
+    """Return slope and curvature in a unit in which penalties on leaves are negligible."""
     return 1e4 * slope, 1e4 * curvature
 
 
 def xgboost_metric(first: Any, second: Any, sample_weight: Any = None) -> Any:
-    """Return the robust error: the σ of the Gaussian noise with the entropy of the errors.
+    """Return the robust error: the σ of a Gaussian with the same entropy as the errors.
 
     For ``xgboost.train(custom_metric=...)`` and ``XGBRegressor(eval_metric=...)``.
 
@@ -162,7 +163,7 @@ def xgboost_metric(first: Any, second: Any, sample_weight: Any = None) -> Any:
 
 
 def lightgbm_metric(first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
-    """Return name and value of the robust error, and that larger is not better.
+    """Return name and value of the robust error, and False: larger is not better.
 
     For ``lightgbm.train(feval=...)`` and ``LGBMRegressor.fit(eval_metric=...)``.
 
@@ -186,14 +187,14 @@ def _error(first: Any, second: Any, weight: Any) -> float:
 
 
 def _rows(first: Any, second: Any, weight: Any) -> tuple[Array, Array, Array]:
-    """Return targets, predictions and weights, from either kind of arguments."""
+    """Return targets, predictions and weights from the arguments of either interface."""
     y, F = first, second
     if hasattr(second, "get_label"):
         F, y, weight = first, second.get_label(), second.get_weight()
     y, F = (np.asarray(values, dtype=np.float64) for values in (y, F))
     if F.size != y.size or y.size != len(y):
         raise ValueError(
-            f"predictions have shape {F.shape} and targets {y.shape}: one target a row is needed"
+            f"predictions have shape {F.shape} and targets {y.shape}: one target per row is needed"
         )
     none = weight is None or np.size(weight) == 0
     a = np.ones(y.size) if none else np.asarray(weight, dtype=np.float64)

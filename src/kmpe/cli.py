@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _main(argv)
     except KeyboardInterrupt:
-        print("kmpe: stopped; the same command goes on from here", file=sys.stderr)
+        print("kmpe: stopped; run the same command again to continue", file=sys.stderr)
         return 130
 
 
@@ -65,7 +65,7 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         return _told(error)
     except BrokenProcessPool:
         print(
-            "kmpe: a process died, perhaps for want of memory: go on with --jobs 1", file=sys.stderr
+            "kmpe: a process died, perhaps out of memory: continue with --jobs 1", file=sys.stderr
         )
         return 2
     for sentence in results["missing"].values():
@@ -173,7 +173,7 @@ def _add_fit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "--model",
         choices=("auto", "linear", "machine"),
         default="auto",
-        help="the model; by default the better of both",
+        help="the model (default: the better of the two)",
     )
     command.add_argument("--weights", help="a column that says how often each row counts")
     _add_common(command)
@@ -182,13 +182,13 @@ def _add_fit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _add_predict(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     command = commands.add_parser(
         "predict",
-        help="predict the rows of a table by a model that was fitted",
-        description="Print prediction and interval of each row of a table as CSV.",
+        help="predict the rows of a table with a fitted model",
+        description="Print the prediction and its interval for each row of a table, as CSV.",
     )
     command.set_defaults(run=_predict, extra="table")
     command.add_argument("model", type=Path, help="model.skops, as kmpe fit writes it")
     command.add_argument("table", help="a CSV, Parquet or Excel file; - is standard input")
-    command.add_argument("--out", type=Path, help="a CSV file to write instead")
+    command.add_argument("--out", type=Path, help="write to this CSV file instead")
     command.add_argument("--quiet", action="store_true", help="say nothing but errors")
 
 
@@ -202,7 +202,7 @@ def _add_pca(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     command.set_defaults(run=_pca, extra="table")
     command.add_argument("table", help="the file; - is standard input")
     command.add_argument(
-        "--components", type=_positive, help="their number (default: 80%% of the variance)"
+        "--components", type=_positive, help="number (default: 80%% of the variance)"
     )
     _add_common(command)
 
@@ -221,7 +221,7 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         "reproduce",
         help="the paper's tables and figures, beside the printed ones",
         description="Make the paper's tables and figures and write them beside the printed ones "
-        "to OUT/report.html. A run that was stopped goes on where it stopped.",
+        "to OUT/report.html. An interrupted run continues where it stopped.",
     )
     command.set_defaults(run=_reproduce, extra="paper")
     command.add_argument(
@@ -232,9 +232,7 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         help="table1 to table10, fig1 to fig7; all of them by default",
     )
     size = command.add_mutually_exclusive_group()
-    size.add_argument(
-        "--repeats", type=_positive, help="repeats behind each mean ± sd (default 100)"
-    )
+    size.add_argument("--repeats", type=_positive, help="repeats for each mean ± sd (default 100)")
     size.add_argument("--quick", action="store_true", help="20 repeats instead of 100")
     command.add_argument("--seed", type=_seed, default=0, help="seed of the run (default 0)")
     command.add_argument("--data-dir", help="folder with data files (default $KMPE_DATA)")

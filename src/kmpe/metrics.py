@@ -1,4 +1,4 @@
-"""Measures of fit: KMPE and correntropy, robust, reconstruction error, accuracy by any labelling.
+"""Metrics: KMPE, correntropy, robust error, reconstruction error, clustering accuracy.
 
 RMSE and normalised mutual information are scikit-learn's: `root_mean_squared_error` and
 `normalized_mutual_info_score(..., average_method="geometric")`, which is (36) of the paper.
@@ -48,7 +48,7 @@ def kmpe_loss(
 
     See Also
     --------
-    correntropy : 1 minus it, for p = 2.
+    correntropy : 1 minus this error, for p = 2.
     KMPE : The loss of a row, to fit with.
 
     Examples
@@ -89,17 +89,17 @@ def robust_error(
     *,
     sample_weight: npt.ArrayLike | None = None,
 ) -> float:
-    """Return the size of the errors, whatever a few gross ones are: 0 is best.
+    """Return a robust measure of the size of the errors: 0 is best.
 
-    It is the standard deviation of the Gaussian noise that has the entropy of the errors: their
-    root mean square if they are Gaussian. A gross error adds the logarithm of its size, and so as
-    much to one model as to another: on spoilt rows models come in the order that they would have
+    It is the standard deviation of a Gaussian with the same entropy as the errors, which for
+    Gaussian errors is their root mean square. A gross error contributes only the logarithm of its
+    size, about the same for every model, so that models are ranked on spoilt rows as they would be
     on clean ones.
 
     Parameters
     ----------
     y_true, y_pred : array of shape (n,) or (n, q)
-        Targets and predictions. For several targets it is the geometric mean of their errors.
+        Targets and predictions. For several targets the result is the geometric mean over them.
     sample_weight : array of shape (n,), optional
         How often each row counts.
 
@@ -162,15 +162,15 @@ def reconstruction_error(
     X : array of shape (n, d)
         The rows as the model sees them.
     X_original : array of shape (n, d), optional
-        The same rows before anything spoilt them; by default ``X``.
+        The same rows before they were spoilt; by default ``X``.
     inliers : array of bool of shape (n,), optional
-        Which rows to average over; by default all, as the paper does. For images that are
-        garbage as a whole the mean over the others says more.
+        Which rows to average over; by default all, as in the paper. If some images are pure
+        noise, the mean over the others is more informative.
 
     See Also
     --------
-    RobustPCA : Subspaces that spoilt images do not turn.
-    kmpe.datasets.contaminate_images : Spoils images as the paper does.
+    RobustPCA : PCA that withstands spoilt images.
+    kmpe.datasets.contaminate_images : Spoils images as in the paper.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The losses of this package in PyTorch: modules and a function, from the same definition.
+"""The losses of this package as PyTorch modules and as a function.
 
 A loss is a function of the residual r = input - target, ½ρ(r²). Its value, slope ψ and curvature ψ'
-are those of `kmpe.losses`, evaluated by NumPy in double precision and handed to autograd, so that
-nothing is typed twice and second derivatives are there. Tensors on a device are copied for it: for
-batches of targets, not for images.
+are those of `kmpe.losses`, evaluated by NumPy in double precision and passed to autograd, second
+derivatives included. Tensors on a GPU are copied to the CPU for this, which is cheap for batches of
+targets, but not for images.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ class _Value(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Slope(torch.autograd.Function):  # type: ignore[misc]
-    """ψ of each residual; its slope is ψ'(r), which is the end."""
+    """ψ of each residual; its slope is ψ'(r). There are no third derivatives."""
 
     @staticmethod
     def forward(ctx: Any, r: Any, loss: Loss) -> Any:
@@ -58,13 +58,13 @@ class _Slope(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _evaluate(function: Any, r: Any) -> Any:
-    """Return a function of NumPy at a tensor, in the tensor's type and place."""
+    """Evaluate a NumPy function at a tensor; keep the dtype and the device of the tensor."""
     values = np.asarray(function(_array(r)), dtype=np.float64)
     return torch.from_numpy(np.ascontiguousarray(values)).to(r.dtype).to(r.device)
 
 
 def _array(tensor: Any) -> Array:
-    # To the CPU first: not every device knows double precision.
+    # To the CPU first: not every device has double precision.
     return np.asarray(tensor.detach().cpu().to(torch.float64).numpy())
 
 
@@ -82,8 +82,8 @@ def robust_loss(
     input, target : Tensor
         Predictions and targets, of one shape.
     loss : Loss, default=KMPE()
-        Any loss of this package. A rule for σ is applied to the residuals at hand, which are
-        taken as constants.
+        Any loss of this package. A rule for σ is applied to the residuals of this call, without
+        a gradient.
     weight : Tensor, optional
         Weights of the elements; it must broadcast to their shape.
     reduction : {"mean", "sum", "none"}, default="mean"
@@ -133,7 +133,7 @@ class RobustLoss(torch.nn.Module):  # type: ignore[misc]
     """Any loss of this package as a module.
 
     A rule for σ is applied to every batch in training, and the values are averaged with factor
-    ``momentum`` as BatchNorm's are: a batch says little. In evaluation σ stays what it is.
+    ``momentum``, like the statistics of BatchNorm. In evaluation mode σ stays fixed.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class RobustLoss(torch.nn.Module):  # type: ignore[misc]
     reduction : {"mean", "sum", "none"}, default="mean"
         As in `robust_loss`.
     momentum : float, default=0.1
-        How much of a batch's σ goes into the running one; 1 takes that of each batch.
+        The share of the batch's σ in the running average; 1 uses the σ of each batch.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class RobustLoss(torch.nn.Module):  # type: ignore[misc]
         return robust_loss(input, target, loss, weight, self.reduction)
 
     def _sigma(self, input: Any, target: Any, weight: Any) -> float:  # noqa: A002
-        """Return the running σ, brought up to date in training."""
+        """Return the running σ, updated in training mode."""
         before = float(self.running_sigma)
         if self.training or np.isnan(before):
             now = self.loss.resolve(*_squares(input - target, weight)).scale
@@ -193,7 +193,7 @@ class RobustLoss(torch.nn.Module):  # type: ignore[misc]
         return before
 
     def extra_repr(self) -> str:
-        """Return what PyTorch prints of the module."""
+        """Return the text in the printed form of the module."""
         return f"{self.loss}, reduction={self.reduction!r}"
 
 

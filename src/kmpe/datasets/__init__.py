@@ -1,4 +1,4 @@
-"""Data: the paper's synthetic problem and public data sets, and images with garbage in them."""
+"""Data: the paper's synthetic problem, public data sets, and images with artificial outliers."""
 
 from kmpe.datasets.images import contaminate_images
 from kmpe.datasets.lookup import Dataset, load

@@ -1,4 +1,4 @@
-"""Images with garbage in them, as the paper's reconstruction experiment has them."""
+"""Images with artificial outliers, as in the paper's reconstruction experiment."""
 
 import numbers
 from typing import Any
@@ -23,7 +23,7 @@ def contaminate_images(
     kind: str = "occlusion",
     random_state: Any = None,
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """Return a copy of the images in which some are spoilt, and which ones.
+    """Return a copy of the images with some of them spoilt, and a mask of the spoilt ones.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def contaminate_images(
 
     See Also
     --------
-    kmpe.metrics.reconstruction_error : How well a PCA brings them back.
+    kmpe.metrics.reconstruction_error : How well a PCA reconstructs them.
 
     Examples
     --------

@@ -88,7 +88,7 @@ def load(name: str, *, data_dir: str | Path | None = None, download: bool = True
     data_dir : path, optional
         A folder with the files of the data sets.
     download : bool, default=True
-        Whether the network may be asked.
+        Whether it may be downloaded.
 
     Returns
     -------
@@ -97,9 +97,9 @@ def load(name: str, *, data_dir: str | Path | None = None, download: bool = True
     Raises
     ------
     DatasetNotFoundError
-        When the set is nowhere; the message says how to get it.
+        If the data set is not found; the message says how to get it.
     DatasetError
-        When a copy was found and is not the known one.
+        If a copy was found that is not the expected one.
 
     See Also
     --------
@@ -112,7 +112,7 @@ def load(name: str, *, data_dir: str | Path | None = None, download: bool = True
     ((178, 13), [np.str_('1'), np.str_('2'), np.str_('3')])
     """
     if name not in catalogue():
-        raise DatasetNotFoundError(f"{name!r} is no data set; there are {', '.join(catalogue())}")
+        raise DatasetNotFoundError(f"{name!r} is not a data set: use {', '.join(catalogue())}")
     facts = catalogue()[name]
     found = _in_folder(facts, data_dir) or _in_package(facts)
     columns, source = found or _kept_or_fetched(facts, download)

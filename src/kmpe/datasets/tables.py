@@ -30,12 +30,12 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 class DatasetError(ValueError):
-    """A data set is there but is not what it should be.
+    """A data set was found but is not the expected one.
 
     See Also
     --------
     load : Raises it.
-    DatasetNotFoundError : There is no copy at all.
+    DatasetNotFoundError : No copy was found.
 
     Examples
     --------
@@ -46,12 +46,12 @@ class DatasetError(ValueError):
 
 
 class DatasetNotFoundError(DatasetError):
-    """A data set is nowhere to be found.
+    """A data set was not found.
 
     See Also
     --------
     load : Raises it.
-    DatasetError : A copy is there, and is not the known one.
+    DatasetError : A copy was found but is not the expected one.
 
     Examples
     --------

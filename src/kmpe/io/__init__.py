@@ -1,4 +1,4 @@
-"""Models that travel: files that run nothing when they are read, and ONNX."""
+"""Model files, which run no code when they are loaded, and ONNX export."""
 
 from kmpe.io.files import ModelFileError, load, save
 from kmpe.io.onnx import to_onnx

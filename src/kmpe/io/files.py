@@ -1,4 +1,4 @@
-"""Fitted models as files, by skops: a file names its types, and reading it runs none of its code.
+"""Fitted models as skops files: a file names its types, and loading it runs no code from it.
 
 The file is skops' own (a zip archive) with one member more, `kmpe.json`: the version of this
 format, and of the packages that wrote it.
@@ -64,7 +64,7 @@ TYPES = (
 
 
 class ModelFileError(ValueError):
-    """A file holds no model that may be loaded.
+    """A file does not contain a model that may be loaded.
 
     See Also
     --------
@@ -129,23 +129,23 @@ def save(estimator: Any, path: str | Path) -> None:
 
 
 def load(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
-    """Return the estimator that a file of `save` holds.
+    """Return the estimator in a file written by `save`.
 
     A file with a type that is neither of this package, nor of those of scikit-learn and NumPy that
-    skops knows to be harmless, is refused before anything of it is imported or made.
+    skops knows to be harmless, is rejected before any of it is imported or created.
 
     Parameters
     ----------
     path : path
         The file.
     trusted : sequence of str
-        Further types to allow, by their full names. Allow what you know.
+        Further types to allow, by their full names. Allow only types that you trust.
 
     Raises
     ------
     ModelFileError
-        When the file is no model, a later version of this package wrote it, or it holds a type that
-        is not allowed.
+        If the file is not a model, was written by a later version of this package, or contains a
+        type that is not allowed.
 
     See Also
     --------

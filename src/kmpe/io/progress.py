@@ -1,4 +1,4 @@
-"""How far long work has come: a bar in a terminal, a line now and then elsewhere."""
+"""Progress of long computations: a bar in a terminal, a line every 30 seconds elsewhere."""
 
 import sys
 import time
@@ -10,16 +10,16 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """The progress of some work, told on standard error.
+    """The progress of a computation, shown on standard error.
 
     Parameters
     ----------
     title : str
         What is being done.
     total : float
-        All that is to be done, in any unit.
+        The total amount of work, in any unit.
     quiet : bool, default=False
-        Whether to say nothing.
+        Whether to print nothing.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Progress:
             self._bar.close()
 
     def advance(self, amount: float, *, kept: bool = False) -> None:
-        """Count some work as done; ``kept`` if it was so before, and says nothing of the speed."""
+        """Count work as done; ``kept`` work is of an earlier run and has no effect on the speed."""
         self._done += amount
         self._kept += amount if kept else 0.0
         if self._bar is not None:

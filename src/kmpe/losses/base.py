@@ -38,7 +38,7 @@ class Loss(ABC):
     --------
     KMPE : The loss of the paper.
     Huber, Cauchy, Tukey : Losses of robust statistics.
-    choose_loss : The loss that suits residuals.
+    choose_loss : Chooses a loss for given residuals.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class LogDensity(Loss):
 
     See Also
     --------
-    choose_loss : Finds one for residuals.
+    choose_loss : Chooses one for given residuals.
     Blend : An average of losses instead of densities.
 
     Examples

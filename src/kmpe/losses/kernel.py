@@ -37,7 +37,7 @@ class Correntropy(Loss):
     See Also
     --------
     KMPE : Any power of the same distance.
-    Tukey : Another loss that lets go of outliers.
+    Tukey : Another redescending loss.
 
     Examples
     --------
@@ -72,8 +72,8 @@ class Correntropy(Loss):
 class KMPE(Loss):
     """Kernel mean p-power error: ρ(s) = (4σ² / p) (1 - exp(-s / 2σ²))^(p/2).
 
-    (5) of the paper times 4σ² / p, so that its derivative is φ of (23). Large p gives weight to
-    the middle-sized residuals, p below 2 to the smallest; the largest have none for any p.
+    (5) of the paper times 4σ² / p, so that its derivative is φ of (23). Large p gives the
+    largest weights to medium residuals, p below 2 to the smallest; gross outliers have none.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class KMPE(Loss):
     --------
     Correntropy : The same with p = 2.
     MPE : The p-th power of the residual, without a kernel.
-    kmpe.metrics.kmpe_loss : The mean of this loss as a measure of fit.
+    kmpe.metrics.kmpe_loss : The mean of this loss as a metric.
     kmpe.torch.KMPELoss : The same for PyTorch.
 
     Examples

@@ -48,7 +48,7 @@ class MPE(Loss):
 
     See Also
     --------
-    KMPE : The same in kernel space, which no outlier leaves.
+    KMPE : The p-th power of the distance in kernel space, which is bounded.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Huber(Loss):
 
     See Also
     --------
-    Cauchy, Tukey : Losses that give large residuals less weight still.
+    Cauchy, Tukey : Losses that give large residuals even less weight.
 
     Examples
     --------
@@ -121,8 +121,8 @@ class Cauchy(Loss):
 
     See Also
     --------
-    Huber : Convex, with heavier weights far out.
-    Tukey : No weight at all far out.
+    Huber : Convex, with larger weights for large residuals.
+    Tukey : Weight zero for large residuals.
 
     Examples
     --------
@@ -151,8 +151,8 @@ class Tukey(Loss):
 
     See Also
     --------
-    Cauchy : Weights that fall more slowly.
-    Correntropy : Weights that fall without an edge.
+    Cauchy : Weights that decrease more slowly.
+    Correntropy : Weights that decrease smoothly to zero.
 
     Examples
     --------
@@ -193,7 +193,7 @@ class Trimmed(Loss):
     See Also
     --------
     RobustPCA : Whose default it is.
-    Tukey : A smooth descent to no weight.
+    Tukey : Weights that decrease smoothly to zero.
 
     Examples
     --------
@@ -228,14 +228,14 @@ class Trimmed(Loss):
 
 @dataclass(frozen=True)
 class RiskSensitive(Loss):
-    """Risk-sensitive loss: ρ(s) = 2σ² (exp(s / 2σ²) - 1), which fears large residuals.
+    """Risk-sensitive loss: ρ(s) = 2σ² (exp(s / 2σ²) - 1), which emphasises large residuals.
 
-    The opposite of a robust loss, here because the paper names it. Past s = 600 σ² it goes on
-    linearly: the exponential would overflow.
+    The opposite of a robust loss, included because the paper mentions it. Beyond s = 600 σ² it is
+    continued linearly, since the exponential would overflow.
 
     See Also
     --------
-    Correntropy : The same with the sign of the exponent turned: robust.
+    Correntropy : The same with the opposite sign in the exponent: robust.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Scale of residuals: from squared residual norms to the number that says what is large.
+"""Rules for σ: the scale of residuals, computed from squared residual norms.
 
 Every rule takes the squared residual norms ``s`` and the sample weights ``a`` and returns σ.
 Quantiles are those of the weighted sample, so that a row of weight 2 is two equal rows.
@@ -102,7 +102,7 @@ def silverman(s: Array, a: Array | None = None, dim: int = 1) -> float:
 
 
 def median(s: Array, a: Array | None = None, dim: int = 1) -> float:
-    """Return the median residual norm as it stands, the constant of R1-PCA.
+    """Return the median residual norm, without a factor: the constant of R1-PCA.
 
     It is computed once, at the start (`ONCE`): for plain PCA, as its authors have it, when the
     fit begins there.
@@ -117,7 +117,7 @@ def median(s: Array, a: Array | None = None, dim: int = 1) -> float:
 
 
 def cutoff(s: Array, a: Array | None = None, dim: int = 1, *, z: float = 3.0) -> float:
-    """Return the residual norm past which a row is no longer one of the others.
+    """Return the residual norm beyond which a row is an outlier.
 
     The cube root of a squared norm is nearly Gaussian for any number of components (Wilson and
     Hilferty 1931), so the cut is ``z`` standard deviations above the median there. The standard

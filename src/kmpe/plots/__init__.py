@@ -1,4 +1,4 @@
-"""Pictures of fits, after scikit-learn's Displays; matplotlib is imported when one is drawn."""
+"""Plots of fits in the style of scikit-learn's Displays; drawing one imports matplotlib."""
 
 from kmpe.plots.coefficients import CoefficientDisplay
 from kmpe.plots.convergence import ConvergenceDisplay

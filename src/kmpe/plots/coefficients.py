@@ -16,10 +16,10 @@ __all__ = ["CoefficientDisplay", "column_scales"]
 
 
 class CoefficientDisplay:
-    """Slopes with confidence intervals, robust beside least squares.
+    """Slopes with confidence intervals, compared with those of least squares.
 
     Each slope is drawn per standard deviation of its input (1.4826 times the MAD, or the standard
-    deviation where the MAD is 0), so that one axis suits all.
+    deviation where the MAD is 0), so that all slopes share one axis.
 
     Make one with `from_estimator`.
 
@@ -42,7 +42,7 @@ class CoefficientDisplay:
     See Also
     --------
     RobustLinearRegression.summary : The same as a table.
-    OutlierMapDisplay : Which rows made the difference.
+    OutlierMapDisplay : The rows that cause the difference.
 
     Examples
     --------

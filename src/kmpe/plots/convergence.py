@@ -12,7 +12,7 @@ __all__ = ["ConvergenceDisplay"]
 
 
 class ConvergenceDisplay:
-    """The cost at the start of a fit and after each of its steps, above what it is at the end.
+    """The cost at the start of a fit and after each step, minus the final cost.
 
     Make one with `from_estimator`.
 
@@ -32,7 +32,7 @@ class ConvergenceDisplay:
 
     See Also
     --------
-    LossDisplay : What is minimised.
+    LossDisplay : The loss that is minimised.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class ConvergenceDisplay:
         line = {"color": RED, "marker": "o", "markersize": 4, **(line_kwargs or {})}
         above = np.asarray(self.history) - self.history[-1]
         self.line_ = ax.plot(np.arange(len(above)), above, **line)[0]
-        ax.set(xlabel="Step", ylabel="Cost above its end")
+        ax.set(xlabel="Step", ylabel="Cost minus final cost")
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_title(self.status, fontsize="medium")
         self.ax_, self.figure_ = ax, ax.figure
@@ -99,6 +99,6 @@ class ConvergenceDisplay:
         """
         final = final_step(estimator)
         if not hasattr(final, "history_"):
-            raise ValueError(f"{type(final).__name__} keeps no history of its cost")
+            raise ValueError(f"{type(final).__name__} has no history of its cost")
         display = cls(history=np.asarray(final.history_), status=str(final.status_))
         return display.plot(ax, line_kwargs=line_kwargs)

@@ -1,4 +1,4 @@
-"""How far rows lie from the bulk of them, in units of its robust covariance."""
+"""Robust Mahalanobis distances of rows."""
 
 import warnings
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from kmpe.arrays import Array
 
 __all__ = ["MOST_ROWS", "Distances", "robust_distances"]
 
-#: Beyond so many rows, that many of them give centre and covariance: each entry to 1 / √1000 = 3%.
+#: The most rows that centre and covariance are computed from: each entry to 1 / √1000 = 3%.
 MOST_ROWS = 1000
 
 
@@ -24,11 +24,11 @@ class Distances:
     Parameters
     ----------
     values : array of shape (n,)
-        The distances; NaN where none can be told.
+        The distances; NaN if they cannot be computed.
     limit : float
-        What 2.5% of Gaussian rows exceed.
+        The distance that 2.5% of Gaussian rows exceed.
     note : str
-        What could not be done; empty where all could.
+        Why there are no distances; empty if there are.
     """
 
     values: Array

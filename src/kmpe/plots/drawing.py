@@ -1,4 +1,4 @@
-"""What the Displays share: axes, rows to draw, labels of the worst of them."""
+"""Functions shared by the Displays: axes, choice of rows, labels."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -77,7 +77,7 @@ def scatter(
 def label_rows(
     ax: Any, x: npt.NDArray[Any], y: Array, labels: npt.NDArray[Any], where: Any
 ) -> list[Any]:
-    """Write the labels of rows beside their points, but for those that would cover another."""
+    """Write labels beside points, except where they would cover another label."""
     ax.autoscale_view()
     taken: list[tuple[float, float]] = []
     texts = []

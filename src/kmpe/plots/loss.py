@@ -1,4 +1,4 @@
-"""What residuals cost, and what that makes of them."""
+"""The loss, its derivative and the weights of the residuals."""
 
 from typing import Any, Self
 
@@ -15,9 +15,9 @@ _BLUE = "#2f9fd8"
 
 
 class LossDisplay:
-    """The loss ρ, its derivative ψ and the weight over the residuals at hand.
+    """The loss ρ, its derivative ψ and the weight as functions of the residual.
 
-    Each curve is drawn over its largest value; the strokes below are the residuals.
+    Each curve is divided by its largest value; the ticks below it are the residuals.
 
     Make one with `from_estimator` or `from_predictions`.
 
@@ -40,7 +40,7 @@ class LossDisplay:
     See Also
     --------
     WeightsDisplay : The weights of the rows that were fitted.
-    choose_loss : The loss that suits residuals.
+    choose_loss : Chooses a loss for given residuals.
 
     Examples
     --------
@@ -92,10 +92,10 @@ class LossDisplay:
             line = {"color": colour, "linestyle": dashes, "label": name, **(line_kwargs or {})}
             top = float(np.abs(values).max()) or 1.0
             self.lines_.append(ax.plot(r, values / top, **line)[0])
-        # Strokes nearer than the eye can tell are one: a million residuals are some hundred.
+        # Ticks that would overlap are drawn once: a million residuals become a few hundred.
         strokes = np.unique(np.round(self.residuals / end * n_points) / n_points * end)
         self.rug_ = ax.plot(strokes, np.full(len(strokes), -1.12), "|", color=GREY)[0]
-        ax.set(xlabel="Residual", ylabel="Over the largest value", ylim=(-1.2, 1.08))
+        ax.set(xlabel="Residual", ylabel="Relative to the largest value", ylim=(-1.2, 1.08))
         ax.set_title(str(self.loss), fontsize="medium")
         ax.legend()
         self.ax_, self.figure_ = ax, ax.figure

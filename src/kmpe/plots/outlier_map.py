@@ -1,4 +1,4 @@
-"""The outlier map: which rows fit badly, and which lie far out."""
+"""The outlier map: rows with large residuals, and rows with unusual inputs."""
 
 from typing import Any, Self
 

@@ -12,7 +12,7 @@ __all__ = ["ScreeDisplay"]
 
 
 class ScreeDisplay:
-    """Share of the variance of each component, and of the first so many together.
+    """Share of each component in the variance, and the cumulative shares.
 
     Make one with `from_estimator`.
 
@@ -112,6 +112,6 @@ class ScreeDisplay:
         """
         final = final_step(estimator)
         if not hasattr(final, "explained_variance_ratio_"):
-            raise ValueError(f"{type(final).__name__} has no variances: give a PCA")
+            raise ValueError(f"{type(final).__name__} has no variances: pass a PCA")
         display = cls(explained_variance_ratio=final.explained_variance_ratio_)
         return display.plot(ax, bar_kwargs=bar_kwargs, line_kwargs=line_kwargs)

@@ -1,4 +1,4 @@
-"""How much each row was believed."""
+"""The weight of each row."""
 
 from typing import Any, Self
 
@@ -146,7 +146,7 @@ class WeightsDisplay:
         """
         final = final_step(estimator)
         if not hasattr(final, "weights_"):
-            raise ValueError(f"{type(final).__name__} gives its rows no weights")
+            raise ValueError(f"{type(final).__name__} has no row weights")
         w = np.asarray(getattr(final, "trust_", final.weights_))
         display = cls(
             weights=w / (w.max() or 1.0),

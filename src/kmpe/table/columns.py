@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, dates, categories, or of no use.
+"""The types of the columns of a table: numbers, dates, categories, or not usable.
 
 Cleaning has no memory: a number is a number in any table. What was learnt from the rows (medians,
 categories) is in the pipeline that `preparation` returns.
@@ -64,7 +64,7 @@ class Column:
 
 
 def numbers(values: pd.Series) -> tuple[pd.Series | None, str]:
-    """Return a column as numbers, and what was decided; None if it is none of numbers."""
+    """Return a column as numbers, and what was assumed; None if it does not hold numbers."""
     if pd.api.types.is_bool_dtype(values):
         return values.astype(np.float64), "no and yes are 0 and 1"
     if pd.api.types.is_datetime64_any_dtype(values):
@@ -98,19 +98,19 @@ def _numbers_in_words(values: pd.Series) -> tuple[pd.Series | None, str]:
         mended = odd[grouped].str.replace(r"[,' \u00a0\u202f]", "", regex=True)
         plain[mended.index] = pd.to_numeric(mended)
         said.append(
-            f"marks of thousands taken out ({odd[grouped].iloc[0]} is {plain[mended.index[0]]:g})"
+            f"thousands separators removed ({odd[grouped].iloc[0]} is {plain[mended.index[0]]:g})"
         )
     slips = here[plain.isna()]
-    if len(slips) > 0.1 * len(here):  # fewer are slips in a column of numbers
+    if len(slips) > 0.1 * len(here):  # fewer are typing errors in a column of numbers
         return None, ""
     if len(slips):
-        some = "value is no number" if len(slips) == 1 else "values are no numbers"
+        some = "value is not a number" if len(slips) == 1 else "values are not numbers"
         said.append(f"{len(slips)} {some} ({str(slips.iloc[0])[:20]!r}) and count as missing")
     return plain.reindex(values.index).astype(np.float64), "; ".join(said)
 
 
 def describe(frame: pd.DataFrame) -> list[Column]:
-    """Return what each column is."""
+    """Return the type of each column."""
     return [_describe(str(name), frame[name]) for name in frame.columns]
 
 
@@ -135,7 +135,9 @@ def _describe(name: str, values: pd.Series) -> Column:
         if re.fullmatch(r"column 1|Unnamed: 0", name) and (found.diff().iloc[1:] == 1).all():
             return Column(name, "left out", missing, shown, "counts the rows")
         if missing:
-            said = "; ".join(filter(None, [said, "missing values are the median, and marked"]))
+            said = "; ".join(
+                filter(None, [said, "missing values become the median, and are marked"])
+            )
         return Column(name, "date" if is_date else "number", missing, shown, said or "as it is")
     return _describe_words(name, values, missing)
 
@@ -152,7 +154,7 @@ def _describe_words(name: str, values: pd.Series, missing: int) -> Column:
         return Column(name, "left out", missing, f"{levels} different texts", "text")
     done = f"a coefficient for each category but the commonest, {str(counts.index[0])[:24]}"
     if levels > _MOST_CATEGORIES:
-        done += f"; the rarest of {levels} are one"
+        done += f"; the rarest of {levels} are merged"
     if missing:
         done += f"; empty cells are the category {MISSING}"
     return Column(name, "category", missing, shown, done)

@@ -1,4 +1,4 @@
-"""How well models predict rows that they were not fitted to."""
+"""Cross-validated errors of the models."""
 
 import warnings
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ def compare(
     if len(y) < 2 * folds:
         return []
     rng = np.random.RandomState(seed)
-    # So many tell the errors apart: their standard error is 1 / √5000 = 1.4%.
+    # Enough to compare the errors: their standard error is 1 / √5000 = 1.4%.
     most_rows = 5000
     if len(y) > most_rows:
         rows = np.sort(rng.choice(len(y), most_rows, replace=False))

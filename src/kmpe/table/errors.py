@@ -1,4 +1,4 @@
-"""What cannot be done with a table, as a sentence for its owner."""
+"""The error for tables that cannot be read or fitted."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -25,7 +25,7 @@ class TableError(ValueError):
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return the advice that a name that is not there deserves: the nearest one that is."""
+    """Return advice for an unknown name: the most similar name, or the first ones."""
     names = list(names)
     found = get_close_matches(name.lower(), [other.lower() for other in names], 1, 0.6)
     if found:

@@ -1,4 +1,4 @@
-"""The pictures of a report, each with a caption and a text for those who cannot see it."""
+"""The plots of a report, each with a caption and a text alternative."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Picture:
 
 
 def fit_pictures(fitted: Fitted) -> Iterator[Picture]:
-    """Yield the pictures of a fit."""
+    """Yield the plots of a fit."""
     estimator = fitted.model[-1]
     if fitted.task == "regression":
         yield from _regression(fitted)
@@ -51,13 +51,13 @@ def fit_pictures(fitted: Fitted) -> Iterator[Picture]:
 
 
 def pca_pictures(pca: Any, frame: pd.DataFrame, scores: Any) -> Iterator[Picture]:
-    """Yield the pictures of a PCA, given the rows that it was fitted to and their scores."""
+    """Yield the plots of a PCA, given the rows it was fitted to and their scores."""
     count, points = _count(pca.outliers_), _points(len(scores))
     if hasattr(pca, "cutoffs_"):
         yield _draw(
             "Outlier map",
-            "Rows above the dashed line do not lie in the plane of the components; rows to the "
-            "right of the upright line lie far out within it.",
+            "Rows above the horizontal line are far from the plane of the components; rows to the "
+            "right of the vertical line are far from the centre within the plane.",
             f"Orthogonal against score distances; {count} are outliers.",
             lambda ax: plots.OutlierMapDisplay.from_estimator(
                 pca, frame, ax=ax, random_state=0, scatter_kwargs=points
@@ -65,14 +65,14 @@ def pca_pictures(pca: Any, frame: pd.DataFrame, scores: Any) -> Iterator[Picture
         )
     yield _draw(
         "Share of the variance",
-        "What each component holds of the variance of the rows that are no outliers.",
-        "Bars of the shares of the components, and a line of their sums.",
+        "The share of each component in the variance of the rows that are not outliers.",
+        "Bars for the shares of the components, and a line for their cumulative sum.",
         lambda ax: plots.ScreeDisplay.from_estimator(pca, ax=ax),
     )
     if scores.shape[1] >= 2:
         yield _draw(
             "The first two components",
-            "Each row by its scores; outliers are triangles.",
+            "The scores of each row; outliers are triangles.",
             f"Scores on the first two components; {count} are outliers.",
             lambda ax: _marked(
                 ax, scores[:, 0], scores[:, 1], pca.outliers_, "Component 1", "Component 2"
@@ -91,8 +91,8 @@ def _regression(fitted: Fitted) -> Iterator[Picture]:
     count, points = _count(outliers), _points(len(outliers))
     yield _draw(
         "Outlier map",
-        "Rows beyond the level lines do not fit the others; rows to the right of the upright line "
-        f"have unusual inputs. Numbers are those of the rows in the file, from 1. {far.note}",
+        "Rows outside the horizontal lines are outliers; rows to the right of the vertical line "
+        f"have unusual inputs. Labels are row numbers in the file, from 1. {far.note}",
         f"Standardised residuals against robust distances; {count} lie beyond the limits.",
         lambda ax: plots.OutlierMapDisplay(
             distances=far.values,
@@ -103,8 +103,8 @@ def _regression(fitted: Fitted) -> Iterator[Picture]:
         ).plot(ax, random_state=0, scatter_kwargs=points),
     )
     yield _draw(
-        "Residuals beside the Gaussian",
-        "Gaussian residuals would lie on the line, nineteen in twenty of them in the grey band.",
+        "Quantiles of the residuals",
+        "Gaussian residuals would lie near the line, 95% of them in the grey band.",
         f"Quantiles of the residuals against those of the Gaussian; {count} are outliers.",
         lambda ax: plots.ResidualQQDisplay.from_predictions(
             y, fitted.predicted, scale=scale, ax=ax, scatter_kwargs=points
@@ -112,7 +112,7 @@ def _regression(fitted: Fitted) -> Iterator[Picture]:
     )
     yield _draw(
         "Prediction and truth",
-        "On the line prediction and truth are the same; outliers are triangles.",
+        "On the line, prediction and truth are equal; outliers are triangles.",
         f"Values of {fitted.target} against their predictions; {count} are outliers.",
         lambda ax: _against_truth(ax, fitted),
     )
@@ -130,7 +130,7 @@ def _weights(estimator: Any, frame: pd.DataFrame) -> Picture:
     outliers = estimator.outliers_
     return _draw(
         "Trust in each row" if hasattr(estimator, "trust_") else "Weight of each row",
-        "How much a row counts in the fit: 1 is all, 0 is nothing.",
+        "How much a row counts in the fit: 1 is full weight, 0 is none.",
         f"Weights of the rows in their order; {_count(outliers)} are outliers.",
         lambda ax: plots.WeightsDisplay.from_estimator(
             estimator, frame, ax=ax, random_state=0, scatter_kwargs=_points(len(outliers))
@@ -141,7 +141,7 @@ def _weights(estimator: Any, frame: pd.DataFrame) -> Picture:
 def _convergence(estimator: Any) -> Picture:
     return _draw(
         "Convergence",
-        "The cost that the fit makes small, after each of its steps.",
+        "The cost that the fit minimises, after each step.",
         f"Cost after each of {len(estimator.history_) - 1} steps: {estimator.status_}",
         lambda ax: plots.ConvergenceDisplay.from_estimator(estimator, ax=ax),
     )

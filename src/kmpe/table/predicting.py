@@ -16,7 +16,7 @@ __all__ = ["predict"]
 
 
 def predict(model_file: str | Path, source: str | Path) -> tuple[pd.DataFrame, list[str]]:
-    """Return the predictions for a table, and what there is to say of it.
+    """Return the predictions for a table, and notes about its columns.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _loaded(path: str | Path) -> Pipeline:
     except io.ModelFileError as error:
         raise TableError(str(error)) from error
     if not (isinstance(model, Pipeline) and "inputs" in model.named_steps):
-        raise TableError(f"{path} holds a model for arrays: load it with kmpe.io.load in Python")
+        raise TableError(f"{path} contains a model for arrays: load it with kmpe.io.load in Python")
     return model
 
 
@@ -103,9 +103,9 @@ def _strange(
         gaps = int(inputs[name].isna().sum())
         words = int((inputs[name].isna() & ~frame[name].isna()).sum())
         if words:
-            notes.append(f"{name}: {words} cells are no numbers; the median was taken")
+            notes.append(f"{name}: {words} cells are not numbers and were replaced by the median")
         elif gaps:
-            notes.append(f"{name}: {gaps} cells are empty; the median was taken")
+            notes.append(f"{name}: {gaps} cells are empty and were replaced by the median")
     if names["categories"]:
         encoder = model.named_steps["inputs"].named_transformers_["categories"]
         for name, known in zip(names["categories"], encoder.categories_, strict=True):
@@ -114,5 +114,5 @@ def _strange(
                 rare = encoder.infrequent_categories_[names["categories"].index(name)]
                 like = "a rare one" if rare is not None else "the commonest one"
                 some = ", ".join(map(repr, unseen[:3])) + ", ..." * (len(unseen) > 3)
-                notes.append(f"{name}: never seen before: {some}; predicted as {like}")
+                notes.append(f"{name}: unknown category: {some}; predicted as {like}")
     return notes

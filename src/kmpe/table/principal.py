@@ -44,7 +44,7 @@ def pca(
     out : path
         The folder.
     components : int, optional
-        The number of components; by default as many as hold 80% of the variance.
+        The number of components; by default as many as explain 80% of the variance.
     drop : sequence of str
         Columns to leave out.
     seed : int, default=0
@@ -119,7 +119,7 @@ def pca(
         )
         scaled = pd.DataFrame(model[:-1].transform(inputs), index=inputs.index)
         sections = [
-            Section("pictures", "Pictures", pictures=list(pca_pictures(estimator, scaled, scores))),
+            Section("pictures", "Plots", pictures=list(pca_pictures(estimator, scaled, scores))),
             _loadings(model),
             worst_section(_worst(rows, table.frame)),
             column_section(columns),
@@ -135,10 +135,10 @@ def pca(
 
 
 def _of_numbers(column: Column) -> Column:
-    """Return what becomes of a column where only numbers count, and gaps are not marked."""
+    """Return how a PCA uses a column: numbers only, and missing values are not marked."""
     if column.kind == "category":
         return replace(column, kind="left out", done="words")
-    return replace(column, done=column.done.replace("the median, and marked", "the median"))
+    return replace(column, done=column.done.replace("the median, and are marked", "the median"))
 
 
 def _rows(model: Pipeline, inputs: pd.DataFrame, scores: np.ndarray) -> pd.DataFrame:
@@ -165,7 +165,7 @@ def _loadings(model: Pipeline) -> Section:
         [name, *(f"{value:.3f}" for value in column)]
         for name, column in zip(names, estimator.components_.T, strict=True)
     ]
-    text = ["How much each column, brought to the same scale, counts in each component."]
+    text = ["The weight of each (scaled) column in each component."]
     return Section("loadings", "Components", text, Cells(head, rows))
 
 
@@ -185,5 +185,5 @@ def _again(
         f"pca({', '.join(options)})",
         f"model = io.load({str(out / 'model.skops')!r})",
     ]
-    text = ["rows.csv beside this page holds scores, distance and outliers for every row."]
+    text = ["rows.csv contains scores, distance and outlier flag of every row."]
     return Section("again", "The same in Python", text, code="\n".join(lines))

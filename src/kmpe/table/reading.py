@@ -1,4 +1,4 @@
-"""Tables from CSV, Parquet and Excel files, told apart by their content.
+"""Tables from CSV, Parquet and Excel files, recognised by their content.
 
 A file that cannot be read whole is refused: a table that lost a row or a column without a word
 would be fitted all the same.
@@ -154,12 +154,12 @@ def _utf8(content: bytes, name: str, notes: list[str]) -> bytes:
             return content.decode("utf-16").encode()
         except UnicodeDecodeError as error:
             raise TableError(
-                f"{name} is damaged: it begins as UTF-16 and does not go on"
+                f"{name} is damaged: it begins as UTF-16 but cannot be decoded"
             ) from error
     head = content[: 1 << 16]
     controls = sum(byte < 9 or 13 < byte < 32 for byte in head)
     if b"\0" in content or controls > len(head) / 100:
-        raise TableError(f"{name} is a binary file, and neither Parquet nor .xlsx: give CSV")
+        raise TableError(f"{name} is a binary file, but neither Parquet nor .xlsx: save it as CSV")
     content = content.removeprefix(b"\xef\xbb\xbf")
     try:
         content.decode("utf-8")
@@ -175,7 +175,7 @@ def _csv(content: bytes, name: str, notes: list[str]) -> pd.DataFrame:
 
     delimiter = _delimiter(content, name)
     if delimiter != ",":
-        notes.append(f"Cells are set apart by {'tabs' if delimiter == chr(9) else delimiter!r}.")
+        notes.append(f"Cells are separated by {'tabs' if delimiter == chr(9) else delimiter!r}.")
     names = _header(content, delimiter, name)
     types: dict[str, Any] = {}
     while True:
@@ -222,7 +222,7 @@ def _delimiter(content: bytes, name: str) -> str:
             best, most = delimiter, (share, width)
     if most[0] == 0.0:
         raise TableError(
-            f"{name} has one column only: cells must be set apart by a comma, semicolon, tab or |"
+            f"{name} has only one column: cells must be separated by a comma, semicolon, tab or |"
         )
     return best
 
@@ -231,7 +231,9 @@ def _header(content: bytes, delimiter: str, name: str) -> list[str]:
     text = io.StringIO(content[: 1 << 20].decode("utf-8", errors="ignore"), newline="")
     header = next(row for row in csv.reader(text, delimiter=delimiter) if row)
     if all(_is_number(cell) for cell in header):
-        raise TableError(f"{name} has no names: its first line holds numbers; put names above them")
+        raise TableError(
+            f"{name} has no names: its first line contains numbers; add a line with names"
+        )
     return _names(header, name)
 
 

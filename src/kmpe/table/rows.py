@@ -1,4 +1,4 @@
-"""What a fit says of each row: prediction, interval, score, and why a row is an outlier."""
+"""The results for each row: prediction, interval, score, and why it is an outlier."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ COVERAGE = 0.9
 
 
 def outlier_table(fitted: Fitted) -> pd.DataFrame:
-    """Return a row for each of the file's, with what the chosen model says of it."""
+    """Return the results of the chosen model for each row of the file."""
     index = fitted.inputs.index
     out = pd.DataFrame(index=index)
     estimator = fitted.model[-1]
@@ -57,11 +57,11 @@ def worst_rows(fitted: Fitted, table: pd.DataFrame, count: int = 20) -> pd.DataF
 
 
 def _reasons(fitted: Fitted, outliers: pd.DataFrame) -> list[str]:
-    """Return why each outlier is one."""
+    """Return the reason why each row is an outlier."""
     if fitted.task == "classification":
         pairs = zip(outliers[fitted.target], outliers["prediction"], strict=True)
         return [
-            f"is {given}; rows like it are {said}"
+            f"is {given}; similar rows are {said}"
             if given != said
             else f"{given}, close to the border"
             for given, said in pairs
@@ -79,7 +79,7 @@ def _reasons(fitted: Fitted, outliers: pd.DataFrame) -> list[str]:
 
 
 def _far_inputs(fitted: Fitted, rows: pd.Index) -> list[str]:
-    """Return for rows whose inputs lie far out which input does most; nothing for the others."""
+    """Return the most extreme input of each row with unusual inputs; nothing for the others."""
     numbers = fitted.X.select_dtypes("number")
     found = fitted.distances
     where = fitted.X.index.get_indexer(rows)
@@ -91,7 +91,7 @@ def _far_inputs(fitted: Fitted, rows: pd.Index) -> list[str]:
     far = np.nan_to_num(np.abs(values - middle) / np.where(mad > 0, mad, np.inf))
     furthest = far.argmax(axis=1)
     return [
-        f"; its inputs lie far out: {numbers.columns[j]} is {value[j]:.4g}, the median "
+        f"; its inputs are unusual: {numbers.columns[j]} is {value[j]:.4g}, the median "
         f"{middle[j]:.4g}"
         if out
         else ""

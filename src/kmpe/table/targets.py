@@ -1,4 +1,4 @@
-"""What is to be predicted, and how much each row counts."""
+"""The target, and the weight of each row."""
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ def targets(values: pd.Series, name: str, *, linear: bool) -> tuple[pd.Series, s
     notes = [f"{name}: {said}."] if said and not is_words else []
     if found is None or is_words or (two and not linear):
         if linear and found is None:
-            raise TableError(f"the target {name!r} holds words: a linear model predicts numbers")
+            raise TableError(f"the target {name!r} contains words: a linear model predicts numbers")
         task = "classification"
         y = values.dropna()
         y = y.map(lambda cell: str(cell).strip()) if is_words else y
@@ -28,10 +28,10 @@ def targets(values: pd.Series, name: str, *, linear: bool) -> tuple[pd.Series, s
         if len(counts) > max(20, len(y) / 10):
             raise TableError(
                 f"the target {name!r} has {len(counts)} different words in {len(y)} rows: "
-                "a category needs about ten rows"
+                "each category needs about ten rows"
             )
         if two and not is_words:
-            notes.append(f"{name} has two values and was taken for a category.")
+            notes.append(f"{name} has only two values and was treated as a category.")
     else:
         task = "regression"
         y = found.where(np.isfinite(found)).dropna()

@@ -1,4 +1,4 @@
-"""The verdict in a sentence: how many rows are outliers, and what they did to least squares."""
+"""The verdict: how many rows are outliers, and how they affect least squares."""
 
 from typing import Any
 
@@ -10,15 +10,19 @@ __all__ = ["coefficient_rows", "share", "verdict"]
 
 
 def verdict(fitted: Fitted) -> str:
-    """Return what there is to know of a fit, in two sentences."""
+    """Return a summary of a fit in a few sentences."""
     outliers = fitted.model[-1].outliers_
     n, k = len(outliers), int(outliers.sum())
     if fitted.task == "classification":
         against = int((outliers & (fitted.predicted != fitted.y)).sum())
-        said = f"{share(against, n, 'has', 'have')} a {fitted.target} that rows like it contradict."
+        said = f"{share(against, n, 'has', 'have')} a {fitted.target} that similar rows contradict."
         more = k - against
         verb = "is" if more == 1 else "are"
-        return f"{said} {more:,} more {verb} close to the border of two classes." if more else said
+        return (
+            f"{said} {more:,} more {verb} close to the border between two classes."
+            if more
+            else said
+        )
     said = f"{share(k, n)} not fit the others." if k else f"All {n:,} rows fit each other."
     if "linear" not in fitted.models:
         return said
@@ -54,7 +58,7 @@ def _least_squares(fitted: Fitted) -> str:
         )
     tail = f", and its median error {wide:.2g} times that of the robust fit" if wide > 0 else ""
     return (
-        f"Least squares counts them in full: its slope of {fitted.names[j]} is "
+        f"Least squares gives them full weight: its slope of {fitted.names[j]} is "
         f"{plain.coef_[j]:.3g} instead of {robust.coef_[j]:.3g}, {abs(moved[j]):.1f} standard "
         f"errors away{tail}."
     )

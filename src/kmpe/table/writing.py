@@ -1,4 +1,4 @@
-"""The files of a fit: the report, the model and what it says of each row."""
+"""The files of a fit: the report, the model and the results for each row."""
 
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def write_fit(fitted: Fitted, out: str | Path) -> str:
     said = verdict(fitted)
     sections = [
         *_coefficients(fitted),
-        Section("pictures", "Pictures", pictures=list(fit_pictures(fitted))),
+        Section("pictures", "Plots", pictures=list(fit_pictures(fitted))),
         worst_section(worst_rows(fitted, table)),
         *_comparison(fitted),
         column_section(fitted.columns),
@@ -134,16 +134,16 @@ def _coefficients(fitted: Fitted) -> list[Section]:
         [row["name"], *(cell for part in ("robust", "plain") for cell in _interval(*row[part]))]
         for row in found
     ]
-    text = ["The change of the prediction for one more of each input, with 95% intervals."]
+    text = ["The change of the prediction if an input increases by 1, with 95% intervals."]
     if fitted.chosen != "linear":
-        text.append("The chosen model is the machine; these are those of the linear one.")
+        text.append("The chosen model is the machine; these belong to the linear model.")
     head = ["Input", "Robust", "95% interval", "Least squares", "95% interval"]
     return [Section("coefficients", "Coefficients", text, Cells(head, rows))]
 
 
 def _interval(value: float, low: float, high: float) -> tuple[str, str]:
     if not low <= high:
-        return number(float(value)), "not known"
+        return number(float(value)), "unknown"
     return number(float(value)), f"{low:.4g} to {high:.4g}"
 
 
@@ -160,10 +160,10 @@ def _comparison(fitted: Fitted) -> list[Section]:
         head = ["Model", "Wrong"]
         rows = [[_WORDS.get(s.name, s.name), f"{s.mean:.1%}"] for s in fitted.scores]
     text = [
-        "Errors on rows that the models were not fitted to, in five folds"
+        "Errors on left-out rows, by five-fold cross-validation"
         + (" of 5,000 rows." if len(fitted.y) > 5000 else ".")
     ]
-    return [Section("errors", "How well it predicts", text, Cells(head, rows))]
+    return [Section("errors", "Prediction errors", text, Cells(head, rows))]
 
 
 def _again(fitted: Fitted, out: Path) -> Section:
@@ -177,9 +177,9 @@ def _again(fitted: Fitted, out: Path) -> Section:
     if fitted.chosen == "linear":
         lines.append("print(fitted.model[-1].summary())")
     text = [
-        f"rows.csv beside this page holds prediction, {COVERAGE:.0%} interval, outlier score and "
+        f"rows.csv contains prediction, {COVERAGE:.0%} interval, outlier score and "
         "reason for every row."
         if fitted.task == "regression"
-        else "rows.csv beside this page holds prediction, outlier score and reason for every row."
+        else "rows.csv contains prediction, outlier score and reason for every row."
     ]
     return Section("again", "The same in Python", text, code="\n".join(lines))
