@@ -16,7 +16,7 @@ def kind(values: list) -> tuple[str, str]:
     ("values", "expected", "said"),
     [
         ([1, 2, 3], "number", "as it is"),
-        ([1.5, np.nan, 3], "number", "missing values are the median"),
+        ([1.5, np.nan, 3], "number", "missing values become the median"),
         ([True, False, True], "number", "0 and 1"),
         (["1", "2", "3.5"], "number", "as it is"),
         (["1,234", "5", "2,000,000"], "number", "thousands taken out (1,234 is 1234)"),
