@@ -19,7 +19,7 @@ def kind(values: list) -> tuple[str, str]:
         ([1.5, np.nan, 3], "number", "missing values become the median"),
         ([True, False, True], "number", "0 and 1"),
         (["1", "2", "3.5"], "number", "as it is"),
-        (["1,234", "5", "2,000,000"], "number", "thousands taken out (1,234 is 1234)"),
+        (["1,234", "5", "2,000,000"], "number", "thousands separators removed (1,234 is 1234)"),
         (["1,5", "2,25", "3"], "number", "decimal marks (1,5 is 1.5)"),
         (["1.234,5", "2,25"], "number", "decimal marks (1.234,5 is 1234.5)"),
         ([*map(str, range(30)), "n.k."], "number", "1 value is not a number ('n.k.')"),
