@@ -8,8 +8,8 @@ from kmpe.arrays import Array, Index
 from kmpe.losses.scale import middle, quantile
 from kmpe.rows.arranged import falls
 from kmpe.rows.kernel_nodes import Scaling
-from kmpe.rows.sample import draw_rows
-from kmpe.rows.source import Rows, is_sparse
+from kmpe.rows.sample import strata
+from kmpe.rows.source import Block, Rows, is_sparse
 
 __all__ = ["Some", "gathered", "scaling_of"]
 
@@ -29,22 +29,20 @@ def gathered(rows: Rows) -> tuple[Some, float, Index | None]:
     """
     # A covariance of 2000 rows is factored in a second; inputs of theirs take 64 MB at most.
     most = int(np.clip((64 << 20) // (8 * rows.n_features), 100, 2000))
-    order = rows.order
-    a = rows.a
     if rows.n_counted > most:
-        chosen, repeats = draw_rows(rows, most)
-        place = np.empty(len(rows), dtype=np.intp)
-        place[order] = np.arange(len(order))
-        turn = np.argsort(place[chosen])
-        order, counts = chosen[turn], repeats[turn]
+        # The places rise, and the rows at them come in their order.
+        at = rows.at(strata(most))
+        first = np.flatnonzero(np.append(True, at[1:] != at[:-1]))
+        order, counts = at[first], np.diff(np.append(first, most)).astype(np.float64)
     else:
-        counts = a[order]
-    T = np.asarray(rows.T[order])
-    if falls(T[:, -1], counts):
-        # Nodes are taken in this order where rows are as good as each other: -y has that of y.
-        turn = np.lexsort((np.arange(len(T)), *-T.T))
-        order, counts = order[turn], counts[turn]
+        order = rows.order
+        counts = rows.a[order]
     block = rows.block(order)
+    if falls(block.T[:, -1], counts):
+        # Nodes are taken in this order where rows are as good as each other: -y has that of y.
+        turn = np.lexsort((np.arange(len(order)), *-block.T.T))
+        order, counts = order[turn], counts[turn]
+        block = Block(block.H[turn], block.T[turn], block.a[turn])
     X = block.H.toarray() if is_sparse(block.H) else block.H
     changes = np.any(X[1:] != X[:-1], axis=1) | np.any(block.T[1:] != block.T[:-1], axis=1)
     first = np.flatnonzero(np.append(True, changes))

@@ -13,6 +13,7 @@ import numpy as np
 
 from kmpe.arrays import Array
 from kmpe.choice.believable import Mixture
+from kmpe.choice.labels import LabelNoise
 from kmpe.choice.loss import LOOKS, REFERENCE, choose_loss
 from kmpe.choice.noise import GRID, Noise, granularity
 from kmpe.choice.scale import GivenLoss
@@ -23,11 +24,25 @@ from kmpe.losses.density import LogDensity
 from kmpe.losses.scale import mad
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import squared_norms
-from kmpe.rows.source import Outputs, Rows
+from kmpe.rows.source import Block, Rows
 from kmpe.solvers.minimise import START_ROWS, has_many_rows, minimise, sample_of
 from kmpe.solvers.walk import Begun, Chosen
 
-__all__ = ["Decided", "SelfTuning"]
+__all__ = ["Decided", "RightLabels", "SelfTuning"]
+
+
+@dataclass(frozen=True)
+class RightLabels:
+    """The probability that the label of each row is right, by its scores in a fit."""
+
+    beta: Array
+    labels: LabelNoise
+    classes: Array
+
+    def __call__(self, block: Block) -> Array:
+        """Return one for each row of a block."""
+        F = block.H @ self.beta + self.classes
+        return self.labels.right(F, np.argmax(block.T + self.classes, axis=1))
 
 
 @dataclass(frozen=True)
@@ -37,7 +52,7 @@ class Decided:
     alpha: float
     loss: Loss
     noise: Noise | None
-    weights: Array | None = None
+    weights: Array | RightLabels | None = None
 
 
 @dataclass(frozen=True)
@@ -81,20 +96,18 @@ class SelfTuning:
         if machine.place is None and machine.labels is None:
             alpha = machine.alpha * self._slope(loss, fit.beta)
             return self._begun(problem, fit.beta, Decided(alpha, loss, noise), loss)
-        weights = self._row_weights(problem, fit.beta)
-        problem = replace(problem, rows=replace(problem.rows, a=problem.sample_weight * weights))
-        decided = Decided(machine.alpha, loss, noise, weights)
-        return self._begun(problem, fit.beta, decided, Squared())
-
-    def _row_weights(self, problem: Ridge, beta: Array) -> Array:
-        """Return the weights of all rows; of labels that are not in the sample, by its fit."""
-        machine = self.machine
+        weights: Array | RightLabels
         if machine.place is not None:
-            return machine.w[machine.place]
-        assert machine.labels is not None
-        assert self.classes is not None
-        F = problem.rows.column(Outputs(beta), problem.dim) + self.classes
-        return machine.labels.right(F, np.argmax(problem.rows.T + self.classes, axis=1))
+            weights = machine.w[machine.place]
+            rows = replace(problem.rows, a=problem.sample_weight * weights)
+        else:
+            # Labels that are not in the sample are judged by its fit.
+            assert machine.labels is not None
+            assert self.classes is not None
+            weights = RightLabels(fit.beta, machine.labels, self.classes)
+            rows = problem.rows.reweighed(weights)
+        decided = Decided(machine.alpha, loss, noise, weights)
+        return self._begun(replace(problem, rows=rows), fit.beta, decided, Squared())
 
     def choose(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
         """Return the loss with its σ a number."""

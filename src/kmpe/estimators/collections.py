@@ -6,6 +6,7 @@ chunk by chunk. Dask is known by the type of what is given, and imported only th
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,34 +14,38 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
+from kmpe.arrays import Array
 from kmpe.rows.cluster import engine
 from kmpe.rows.dask import DaskRows, open_rows
 from kmpe.rows.parts import Labels, Numbers, chunks_of, no_targets
-from kmpe.rows.source import Block, Rows
+from kmpe.rows.source import Block
 
 __all__ = [
     "Given",
+    "absent_attribute",
     "by_block",
     "given_rows",
     "is_dask",
+    "lazily",
     "of_rows",
-    "refuse_dask",
     "without_collections",
 ]
+
+_OF_ROWS = (
+    "weights_",
+    "outliers_",
+    "outlier_scores_",
+    "leverages_",
+    "cook_distances_",
+    "loo_residuals_",
+    "orthogonal_distances_",
+    "score_distances_",
+)
 
 
 def is_dask(X: object) -> bool:
     """Return whether X is a Dask array or data frame."""
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "to_delayed")
-
-
-def refuse_dask(estimator: BaseEstimator, X: Any) -> None:
-    """Refuse to fit an estimator to a collection where it cannot be."""
-    if is_dask(X):
-        raise ValueError(
-            f"{type(estimator).__name__} is fitted to rows in memory or in files, and X is a Dask "
-            "collection; once it is fitted, predictions and scores of one are lazy"
-        )
 
 
 class Given(NamedTuple):
@@ -49,14 +54,33 @@ class Given(NamedTuple):
     rows: DaskRows
     unit: float
     classes: npt.NDArray[Any] | None
+    weighed: bool
 
-    def near(self, per_feature: int, n_features: int) -> Rows:
-        """Return the rows, in memory if they are no more than a sample of others would be.
+    def are_few(self, least: int) -> bool:
+        """Whether the rows are no more than a sample of others would be.
 
         From 20 000 on there are samples of fewer than half of them for every choice.
         """
-        few = self.rows.n_counted < max(20_000, per_feature * n_features)
-        return self.rows.fetched() if few else self.rows
+        return self.rows.n_counted < max(20_000, least)
+
+    def in_memory(self) -> tuple[npt.NDArray[Any], Array, Array | None]:
+        """Return inputs, targets and sample weights of all rows, where they are few."""
+        rows = self.rows.fetched()
+        return rows.X, rows.T, self.unit * rows.a if self.weighed else None
+
+    def lazy(self, values: npt.NDArray[Any], X: Any) -> Any:
+        """Return a value of each row that was computed in memory as a lazy array like X."""
+        import dask.array as da
+        from dask import delayed
+
+        sizes = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(self.rows.X.sizes)
+        counts = self.rows.X.sizes if np.isnan(sizes).any() else list(sizes)
+        pieces = np.split(values, np.cumsum(counts)[:-1])
+        whole = [
+            da.from_delayed(delayed(piece), shape=(size, *piece.shape[1:]), meta=values[:0])
+            for size, piece in zip(sizes, pieces, strict=True)
+        ]
+        return da.concatenate(whole, axis=0, allow_unknown_chunksizes=True)
 
 
 @contextmanager
@@ -72,7 +96,7 @@ def given_rows(
             classes = np.unique(np.concatenate(found))
             targets = Labels(classes)
         rows, unit = open_rows(runs, X, y, sample_weight, targets)
-        yield Given(rows, unit, classes)
+        yield Given(rows, unit, classes, sample_weight is not None)
 
 
 def check_columns(estimator: BaseEstimator, X: Any, *, reset: bool) -> None:
@@ -110,18 +134,30 @@ def of_rows(
     y: Any,
     sample_weight: Any,
     centre: npt.NDArray[Any] | float = 0.0,
+    unit: float = 1.0,
 ) -> Any:
     """Return a lazy array of what ``facts`` says of each row that was given.
 
-    Targets are those of the rows less a centre.
+    Targets are those of the rows less a centre, weights in a unit.
     """
     labels = None if given.classes is None else Labels(given.classes)
     targets = labels or (no_targets if y is None else Numbers())
     one = given.rows.block(slice(0, 1))
     H = one.H if features is None else features(one.H)
     one = Block(np.asarray(H, dtype=np.float64), one.T - centre, one.a)
-    work = _Facts(facts, features, targets, centre)
+    work = _Facts(facts, features, targets, centre, unit)
     return _mapped(work, np.asarray(facts(one)), X, y, sample_weight)
+
+
+def lazily(kinds: Callable[..., Any], rows: tuple[Any, ...], limits: Any) -> Any:
+    """Return what a function makes of lazy columns of rows, chunk by chunk."""
+    import dask.array as da
+
+    def of_chunks(*columns: npt.NDArray[Any]) -> Any:
+        return kinds(type(rows)(*columns), limits)
+
+    kind = of_chunks(*(np.zeros(1, column.dtype) for column in rows)).dtype
+    return da.map_blocks(of_chunks, *rows, dtype=kind)
 
 
 def _mapped(work: Callable[..., Any], example: npt.NDArray[Any], X: Any, *others: Any) -> Any:
@@ -151,20 +187,22 @@ class _Method:
         return np.asarray(getattr(self.fitted, self.name)(X)) if len(X) else self.empty
 
 
+@dataclass(frozen=True)
 class _Facts:
     """What is said of the rows of a chunk."""
 
-    def __init__(
-        self, facts: Callable[[Block], Any], features: Any, targets: Any, centre: Any
-    ) -> None:
-        self.facts, self.features, self.targets, self.centre = facts, features, targets, centre
+    facts: Callable[[Block], Any]
+    features: Any
+    targets: Any
+    centre: npt.NDArray[Any] | float
+    unit: float
 
     def __call__(self, X: Any, y: Any, a: Any) -> npt.NDArray[Any]:
         X = np.asarray(X)
         a = np.ones(len(X)) if a is None else np.asarray(a, dtype=np.float64).reshape(-1)
         H = X if self.features is None else self.features(X)
         T = self.targets(y, len(X)) - self.centre
-        return np.asarray(self.facts(Block(np.asarray(H, dtype=np.float64), T, a)))
+        return np.asarray(self.facts(Block(np.asarray(H, dtype=np.float64), T, a / self.unit)))
 
 
 def _example(X: Any) -> Any:
@@ -172,6 +210,18 @@ def _example(X: Any) -> Any:
     if hasattr(X, "columns"):
         return X._meta_nonempty.iloc[:1]
     return np.ones((1, X.shape[1]), X.dtype)
+
+
+def absent_attribute(estimator: object, name: str) -> AttributeError:
+    """Return the error of an attribute that an estimator does not have, and why it has it not."""
+    said = f"{type(estimator).__name__!r} object has no attribute {name!r}"
+    if name == "trust_":
+        said += ": it needs the residuals of all rows in order, which a fit to Dask collections "
+        said += "does not have; weights_ and outlier_scores_ are lazy arrays"
+    elif name in _OF_ROWS and "n_features_in_" in vars(estimator):
+        said += ": a model that was fitted to Dask collections keeps what it says of rows out of "
+        said += "files and copies, whose graphs may hold all the data"
+    return AttributeError(said)
 
 
 def without_collections(estimator: BaseEstimator) -> dict[str, Any]:

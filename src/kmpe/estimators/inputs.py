@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 )
 
 from kmpe.arrays import Array
+from kmpe.estimators.collections import is_dask
 from kmpe.losses import Loss
 from kmpe.rows.checks import check_range, check_some_size, check_some_weight, check_weight_range
 from kmpe.rows.files import Reader
@@ -36,6 +37,7 @@ __all__ = [
     "is_whole",
     "read",
     "read_with_targets",
+    "refuse_dask",
     "set_parameters",
 ]
 
@@ -60,6 +62,7 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
 
 def read(estimator: BaseEstimator, X: Any, *, reset: bool, **checks: Any) -> Any:
     """Return X checked, or a reader that checks its blocks; ``checks`` as in check_array."""
+    refuse_dask(estimator, X)
     if is_read_by_block(X):
         return validate_data(estimator, Reader(X), reset=reset, skip_check_array=True)
     return validate_data(estimator, X, reset=reset, dtype=_PRECISIONS, **checks)
@@ -69,6 +72,7 @@ def read_with_targets(
     estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, reset: bool
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Return X as `read` does, and y checked; numeric targets may have several columns."""
+    refuse_dask(estimator, X, y)
     if is_read_by_block(X):
         X = read(estimator, X, reset=reset)
         y = _check_y(y, multi_output=numeric, y_numeric=numeric, estimator=estimator)
@@ -85,6 +89,15 @@ def read_with_targets(
         reset=reset,
     )
     return X, y
+
+
+def refuse_dask(estimator: BaseEstimator, *given: Any) -> None:
+    """Refuse Dask collections where they would have to be brought into memory."""
+    if any(is_dask(some) for some in given):
+        raise ValueError(
+            f"{type(estimator).__name__} takes rows in memory or in files here, and was given a "
+            "Dask collection, which is never converted silently: give X.compute(), or a part of it"
+        )
 
 
 def is_read_by_block(X: object) -> bool:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from kmpe.arrays import Array
 from kmpe.choice.adaptive import looked
 from kmpe.estimators.coefficients import Coefficients
-from kmpe.estimators.collections import by_block, is_dask, without_collections
+from kmpe.estimators.collections import absent_attribute, by_block, is_dask, without_collections
 from kmpe.estimators.inputs import (
     RobustnessWarning,
     all_or_nothing,
@@ -138,6 +138,9 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
 
     set_params = set_parameters
     __getstate__ = without_collections
+
+    def __getattr__(self, name: str) -> Any:
+        raise absent_attribute(self, name)
 
     def __init__(
         self,

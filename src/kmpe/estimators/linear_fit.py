@@ -9,7 +9,7 @@ import numpy as np
 from kmpe.arrays import ROUNDING, Array
 from kmpe.choice.adaptive import AdaptiveLoss, looked
 from kmpe.choice.scale import GivenLoss
-from kmpe.estimators.collections import given_rows, of_rows
+from kmpe.estimators.collections import Given, given_rows, of_rows
 from kmpe.inference.elsewhere import RegressionRows, of_all_rows
 from kmpe.inference.outliers import outlier_limit
 from kmpe.inference.regression import report
@@ -25,9 +25,11 @@ from kmpe.rows.threads import team
 from kmpe.solvers.minimise import SURE_ROWS, solve
 from kmpe.solvers.walk import Walked, walk
 from kmpe.starts.linear import LinearStart
-from kmpe.starts.weighted import count
 
-__all__ = ["centre_of", "fit_collections", "walk_of"]
+__all__ = ["OF_ROWS", "centre_of", "fit_collections", "walk_of"]
+
+#: What a fit says of single rows, as `RegressionRows` has it.
+OF_ROWS = ("weights_", "outlier_scores_", "leverages_", "cook_distances_", "loo_residuals_")
 
 
 def walk_of(
@@ -46,38 +48,44 @@ def walk_of(
 
 
 def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a RobustLinearRegression; weights, scores and outliers are lazy arrays.
-
-    What else is said of single rows in memory is left out: ``trust_`` needs all of them in order,
-    and the others are seldom wanted of so many.
-    """
+    """Fit a RobustLinearRegression; what is said of single rows are lazy arrays."""
     with team(), given_rows(model, X, y, sample_weight) as given:
-        rows = given.near(SURE_ROWS, X.shape[1] + 1)
-        centre = centre_of(rows) if model.fit_intercept else np.zeros(rows.n_targets)
-        rows = replace(rows, T=rows.T - centre)
-        n = None if isinstance(rows, DaskRows) else count(rows.a)
-        standard, walked = walk_of(model, rows, given.unit, n)
-        chosen, fit = walked.chosen, walked.fit
-        problem = chosen.sample if isinstance(rows, DaskRows) else chosen.problem
-        parts = problem, chosen.sample, fit, standard, given.unit
-        found = report(*parts, chosen.scale, looked(chosen).plain)
-        of_sample = found.loo, problem.sample_weight, found.scores
-        if isinstance(rows, DaskRows):
-            found = of_all_rows(found, chosen.problem, fit.theta, chosen.scale)
-        basis = chosen.problem.basis
-        features = standard if basis is None else Projected(standard, basis)
-        found = replace(found, intercept=found.intercept + centre)
-        largest = max(part.largest for part in given.rows.X.summaries)
-        rounding = ROUNDING * (largest + float(np.abs(centre).max()))
-        dropped = chosen.problem.rows.dropped
-        facts = RegressionRows(fit.theta, fit.criterion, dropped, found.scale, rounding)
-        lazy = of_rows(facts, features, given, X, y, sample_weight, centre)
+        if given.are_few(SURE_ROWS * (X.shape[1] + 1)):
+            rows, T, weights = given.in_memory()
+            model._fit(rows, T, weights, single=y.ndim == 1)
+            for name in (*OF_ROWS, "outliers_", "trust_"):
+                setattr(model, name, given.lazy(getattr(model, name), X))
+        else:
+            _fit_elsewhere(model, given, X, y, sample_weight)
+
+
+def _fit_elsewhere(model: Any, given: Given, X: Any, y: Any, sample_weight: Any) -> None:
+    """Fit where the rows are; ``trust_``, which needs all of them in order, is left out."""
+    rows: DaskRows = given.rows
+    centre = centre_of(rows) if model.fit_intercept else np.zeros(rows.n_targets)
+    standard, walked = walk_of(model, rows.centred(centre), given.unit, None)
+    chosen, fit = walked.chosen, walked.fit
+    parts = chosen.sample, chosen.sample, fit, standard, given.unit
+    found = report(*parts, chosen.scale, looked(chosen).plain)
+    of_sample = found.loo, chosen.sample.sample_weight, found.scores
+    blind = bool(np.isinf(found.loo).any())
+    found, psi2 = of_all_rows(found, chosen.problem, fit.theta, fit.criterion, chosen.scale)
+    basis = chosen.problem.basis
+    features = standard if basis is None else Projected(standard, basis)
+    found = replace(found, intercept=found.intercept + centre)
+    largest = max(part.largest for part in given.rows.X.summaries)
+    rounding = ROUNDING * (largest + float(np.abs(centre).max()))
+    dropped = chosen.problem.rows.dropped
+    judged = found.scale, rounding, found.root, psi2, blind
+    facts = RegressionRows(fit.theta, fit.criterion, dropped, *judged)
+    lazy = of_rows(facts, features, given, X, y, sample_weight, centre)
     model._set_attributes(fit, found, single=y.ndim == 1)
-    model.weights_, model.outlier_scores_ = lazy[:, 0], lazy[:, 1]
-    model.outliers_ = model.outlier_scores_ > outlier_limit(problem.dim)
     model._of_sample = of_sample
-    for name in ("trust_", "loo_residuals_", "leverages_", "cook_distances_"):
-        delattr(model, name)
+    for column, name in enumerate(OF_ROWS):
+        setattr(model, name, lazy[:, column])
+    model.loo_residuals_ = lazy[:, len(OF_ROWS) - 1 :]
+    model.outliers_ = model.outlier_scores_ > outlier_limit(chosen.sample.dim)
+    del model.trust_
     model._conclude(walked, found, standard, given.unit)
 
 

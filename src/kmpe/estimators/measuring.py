@@ -8,7 +8,8 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array, Mask
-from kmpe.estimators.inputs import read
+from kmpe.estimators.collections import by_block, is_dask, lazily
+from kmpe.estimators.inputs import read, refuse_dask
 from kmpe.estimators.projection import Projection
 from kmpe.inference.missing import filled, inflation
 from kmpe.inference.pca import OutlierMap
@@ -33,6 +34,9 @@ class Measuring(Projection):
         """What kind of row each is, in the words of Hubert, Rousseeuw and Vanden Branden (2005)."""
         check_is_fitted(self)
         rows = RowDistances(self.orthogonal_distances_, self.score_distances_, self.outliers_)
+        if is_dask(rows.score):
+            lazy: npt.NDArray[np.str_] = lazily(kinds, rows, self.cutoffs_)
+            return lazy
         return kinds(rows, self.cutoffs_)
 
     def distances(self, X: Any) -> RowDistances:
@@ -50,6 +54,16 @@ class Measuring(Projection):
             ``outliers``, true where either is above its limit in ``cutoffs_``.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            lazy: Any = by_block(self._distances, X)
+            return RowDistances(lazy[:, 0], lazy[:, 1], lazy[:, 2] > 0)
+        return self._measured(X)
+
+    def _distances(self, X: Any) -> Array:
+        """Return the distances of rows, and 1 for outliers, as columns."""
+        return np.column_stack(self._measured(X))
+
+    def _measured(self, X: Any) -> RowDistances:
         X = self._read(X, reset=False)
         if self.scale_ is not None:
             X = X / self.scale_
@@ -89,6 +103,7 @@ class Measuring(Projection):
 
     def _unfilled(self, X: Any) -> npt.NDArray[Any]:
         """Return rows in memory, NaN where a value is missing."""
+        refuse_dask(self, X)
         return np.asarray(
             validate_data(
                 self,

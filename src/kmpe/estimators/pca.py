@@ -11,43 +11,43 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from kmpe.arrays import Index, Mask
+from kmpe.arrays import Array, Index, Mask
 from kmpe.choice.trimming import PCAScale
-from kmpe.estimators.collections import refuse_dask
+from kmpe.estimators.collections import absent_attribute, is_dask, without_collections
 from kmpe.estimators.holes import fit_with_holes
 from kmpe.estimators.inputs import (
     all_or_nothing,
-    check_number,
     check_weights,
-    check_whole_number,
     is_whole,
     set_parameters,
 )
 from kmpe.estimators.measuring import Measuring
-from kmpe.estimators.projection import check_components, check_rows, sum_of_squares
-from kmpe.estimators.scaling import SCALES, column_scales
+from kmpe.estimators.pca_elsewhere import fit_collections
+from kmpe.estimators.pca_parameters import check_parameters, start_of
+from kmpe.estimators.projection import check_rows, sum_of_squares
+from kmpe.estimators.scaling import column_scales
 from kmpe.inference.missing import inflation
 from kmpe.inference.pca import Inferred, infer
 from kmpe.losses import Loss, Squared
 from kmpe.problems.pca import Points, Subspace, WeightedPCA, weighted_pca
+from kmpe.problems.pca.distances import RowDistances
 from kmpe.rows.arranged import ordered
+from kmpe.rows.source import Rows
 from kmpe.rows.threads import team
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.walk import Chosen, Walked, walk
-from kmpe.starts.pca import PCAStart, most_dimensions
+from kmpe.starts.pca import most_dimensions
 
 __all__ = ["RobustPCA"]
-
-_INITS = ("robust", "pca")
 
 
 class _Fitted(NamedTuple):
     rows: Points
     walked: Walked[WeightedPCA, Subspace]
     found: Inferred
+    seen: Rows
 
 
 class RobustPCA(Measuring):
@@ -150,6 +150,10 @@ class RobustPCA(Measuring):
     """
 
     set_params = set_parameters
+    __getstate__ = without_collections
+
+    def __getattr__(self, name: str) -> Any:
+        raise absent_attribute(self, name)
 
     def __init__(
         self,
@@ -192,23 +196,30 @@ class RobustPCA(Measuring):
         self
         """
         with all_or_nothing(self):
-            refuse_dask(self, X)
-            X = self._read(X, reset=True, ensure_min_samples=2)
-            self._check_parameters(X.shape)
-            self.scale_ = None
-            if self.scale is not None:
-                self.scale_ = column_scales(X, self.scale, check_weights(sample_weight, X))
-            Z = X if self.scale_ is None else X / self.scale_
-            squares = sum_of_squares(Z)
-            if math.isnan(squares):
-                a = check_weights(sample_weight, Z)
-                self._set(fit_with_holes(self._fit, Z, np.isnan(Z), a), slice(None))
+            if is_dask(X):
+                fit_collections(self, X, sample_weight)
             else:
-                a = check_weights(sample_weight, Z)
-                order, back = ordered(Z, a)
-                given = None if sample_weight is None else a[order]
-                self._set(self._fit(check_rows(Z[order], given, squares)), back)
+                self._fit_rows(self._read(X, reset=True, ensure_min_samples=2), sample_weight)
         return self
+
+    def _fit_rows(self, X: Any, sample_weight: npt.ArrayLike | None) -> None:
+        """Fit rows in memory, or read by block."""
+        check_parameters(self, X.shape)
+        a = check_weights(sample_weight, X)
+        self.scale_ = None
+        if self.scale is not None:
+            self.scale_ = column_scales(X, self.scale, a)
+        Z = X if self.scale_ is None else X / self.scale_
+        squares = sum_of_squares(Z)
+        back: Index | slice
+        if math.isnan(squares):
+            fitted, back = fit_with_holes(self._fit, Z, np.isnan(Z), a), slice(None)
+        else:
+            order, back = ordered(Z, a)
+            given = None if sample_weight is None else a[order]
+            fitted = self._fit(check_rows(Z[order], given, squares))
+        self._set(fitted)
+        self._set_rows(*fitted.found.rows(fitted.seen.X), back)
 
     def _fit(self, rows: Points, holes: Mask | None = None) -> "_Fitted":
         """Return the rows, the fit, and what it says of them."""
@@ -216,14 +227,14 @@ class RobustPCA(Measuring):
         robust = not (self.init == "pca" or self.loss == Squared())
         with team():
             problem = weighted_pca(rows, 0, most=n_components)
-            start = self._start(rows, robust=robust)
+            start = start_of(self, rows, robust=robust)
             walked = walk(problem, start, PCAScale(self.loss, robust), self._solve)
             chosen = walked.chosen
             stretch = None if holes is None else inflation(holes, chosen.problem.m)
             if self.n_components == "auto":
                 n_components = chosen.problem.m
             found = infer(chosen.problem, walked.fit, chosen.details, n_components, stretch)
-        return _Fitted(rows, walked, found)
+        return _Fitted(rows, walked, *found)
 
     def _n_components(self, rows: Points) -> int:
         """Return the largest number of components that may be asked for."""
@@ -233,37 +244,24 @@ class RobustPCA(Measuring):
             return most_dimensions(rows)
         return rows.most_components
 
-    def _set(self, fitted: "_Fitted", back: Index | slice) -> None:
-        """Set what users see; ``back`` leads from the rows given to those that were fitted."""
-        rows, walked, found = fitted
+    def _set(self, fitted: "_Fitted") -> None:
+        """Set what users see, but for what is said of single rows."""
+        rows, walked, found, _ = fitted
         fit, theta = walked.fit, found.theta
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=3)
         self.n_iter_ = walked.chosen.steps + fit.n_iter + 1
-        self._set_rows(found, fit, back)
+        self._map, self.cutoffs_ = found.map, found.map.limits
+        self.n_robust_components_ = found.map.W.shape[1]
+        self.loss_ = fit.loss
+        self.history_ = np.array(fit.history)
+        self.status_ = fit.message
         m = theta.W.shape[1] if self.n_components == "auto" else self._n_components(rows)
         if isinstance(self.n_components, numbers.Real) and not is_whole(self.n_components):
             reached = np.cumsum(theta.variances) / theta.total if theta.total > 0 else np.ones(1)
             m = min(m, int(np.searchsorted(reached, self.n_components, side="right")) + 1)
         mean = theta.mean if self.scale_ is None else theta.mean * self.scale_
         self._set_components(mean, theta.W, theta.variances, theta.total, rows, m)
-
-    def _start(self, rows: Points, *, robust: bool) -> PCAStart:
-        """Return the start, with m_r where a number is given."""
-        m, m_r = self.n_components, self.n_robust_components
-        if m_r is None and is_whole(m) and m < rows.d:
-            m_r = min(m, most_dimensions(rows))
-        wanted = self.n_robust_components or m
-        # Without a number, as many dimensions as hold 80% of the variance of the central rows.
-        share = 0.8 if m is None or is_whole(m) else m
-        return PCAStart(
-            robust=robust,
-            n_components=m_r,
-            most=most_dimensions(rows),
-            share=None if share == "auto" else float(share),
-            n_wanted=wanted if is_whole(wanted) else 1,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-        )
 
     def _solve(self, chosen: Chosen[WeightedPCA, Subspace]) -> Fit[Subspace]:
         return reweight(
@@ -277,26 +275,9 @@ class RobustPCA(Measuring):
             gain=chosen.problem.gain,
         )
 
-    def _set_rows(self, found: Inferred, fit: Fit[Subspace], back: Index | slice) -> None:
-        self._map = found.map
-        self.n_robust_components_ = found.map.W.shape[1]
-        self.weights_ = found.weights[back]
-        orthogonal, score, outliers = found.rows
+    def _set_rows(self, weights: Array, distances: RowDistances, back: Index | slice) -> None:
+        """Set what is said of single rows; ``back`` leads from those given to those fitted."""
+        self.weights_ = weights[back]
+        orthogonal, score, outliers = distances
         self.orthogonal_distances_, self.score_distances_ = orthogonal[back], score[back]
         self.outliers_ = outliers[back]
-        self.cutoffs_ = found.map.limits
-        self.loss_ = fit.loss
-        self.history_ = np.array(fit.history)
-        self.status_ = fit.message
-
-    def _check_parameters(self, shape: tuple[int, ...]) -> None:
-        if not (self.loss is None or isinstance(self.loss, Loss)):
-            raise ValueError(f"loss={self.loss!r} must be None or a loss such as kmpe.KMPE(p=10)")
-        if self.init not in _INITS:
-            raise ValueError(f"init={self.init!r} must be one of {', '.join(_INITS)}")
-        if self.scale not in (None, *SCALES):
-            raise ValueError(f"scale={self.scale!r} must be None or one of {', '.join(SCALES)}")
-        check_components("n_components", self.n_components, shape, share=True, auto=True)
-        check_components("n_robust_components", self.n_robust_components, shape, share=False)
-        check_whole_number("max_iter", self.max_iter)
-        check_number("tol", self.tol)

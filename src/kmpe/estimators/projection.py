@@ -229,7 +229,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         rest = max(total - float(variances.sum()), 0.0)
         self.noise_variance_ = rest / (most - m) if m < most else 0.0
         self.n_components_ = m
-        self.n_samples_ = len(X)
+        self.n_samples_ = len(rows)
 
 
 def complete(W: Array, m: int) -> Array:

@@ -5,26 +5,30 @@ and R² are those of all rows, by sums where the rows are, and what is said of s
 function of their block.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from kmpe.arrays import ROUNDING, Array
+from kmpe.inference.intervals import cook_by_mean, leave_one_out
 from kmpe.inference.outliers import inlier_sums, outlier_limit, row_scores, scale_of_inliers
 from kmpe.inference.regression import Report
 from kmpe.problems.base import Criterion
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import Residuals, squared_norms
 from kmpe.rows.dask import DaskRows
-from kmpe.rows.source import Block
+from kmpe.rows.source import Block, scaled_targets
 
-__all__ = ["RegressionRows", "of_all_rows"]
+__all__ = ["Freedom", "MachineRows", "RegressionRows", "SquaredResidual", "of_all_rows"]
 
 
 @dataclass(frozen=True)
 class RegressionRows:
-    """Weights and outlier scores of the rows of a block, shape (n, 2).
+    """What a regression says of the rows of a block, shape (n, 4 + q).
+
+    Weights, outlier scores, leverages, Cook's distances and leave-one-out residuals.
 
     Parameters
     ----------
@@ -34,6 +38,12 @@ class RegressionRows:
         The rules by which rows have lost their weight.
     scale, rounding : float
         The scale of the residuals, and how large they are by rounding alone.
+    root : array
+        As in `Report`.
+    psi2 : float
+        The mean of ψ² over all rows.
+    blind : bool
+        Whether nothing can tell an error.
     """
 
     theta: Array
@@ -41,18 +51,96 @@ class RegressionRows:
     dropped: tuple[Any, ...]
     scale: float
     rounding: float
+    root: Array
+    psi2: float
+    blind: bool
 
     def __call__(self, block: Block) -> Array:
         """Return one row for each."""
-        s = squared_norms(block.T - block.H @ self.theta)
+        R = block.T - block.H @ self.theta
+        s, h = squared_norms(R), squared_norms(block.H @ self.root)
         w = self.criterion.weight(s) * (block.a > 0)
         for rule in self.dropped:
             w = w * (1 - rule(block))
-        return np.column_stack([w, row_scores(s, self.scale, self.rounding)])
+        cook = cook_by_mean(w**2 * s, self.psi2, h, len(self.theta))
+        loo = np.full_like(R, np.inf) if self.blind else leave_one_out(R, h)
+        scores = row_scores(s, self.scale, self.rounding)
+        return np.column_stack([w, scores, h, cook, loo])
 
 
-def of_all_rows(found: Report, problem: Ridge, theta: Array, scale: float) -> Report:
-    """Return the report of a sample with scale and R² of all rows.
+@dataclass(frozen=True)
+class MachineRows:
+    """What a machine says of the rows of a block, shape (n, 1 + q): weights, and residuals.
+
+    Residuals are those of each row left out where there is a ``root``.
+
+    Parameters
+    ----------
+    theta, criterion
+        The solution, and the loss that it is of.
+    size : float
+        What targets are divided by.
+    root : array, optional
+        V, with VVᵀ the inverse of the weighted Gram matrix.
+    weigh : callable, optional
+        What the rows of a block count beside their sample weights, if that is not by the loss.
+    """
+
+    theta: Array
+    criterion: Criterion
+    size: float = 1.0
+    root: Array | None = None
+    weigh: Callable[[Block], Array] | None = None
+
+    def __call__(self, block: Block) -> Array:
+        """Return one row for each; targets are less their centre, in the user's unit."""
+        outputs = block.H @ self.theta
+        R = block.T / self.size - outputs
+        near = scaled_targets(block.T, self.size) - outputs
+        h = self.leverages(block, near)
+        w = self.criterion.weight(squared_norms(R)) if self.weigh is None else self.weigh(block)
+        return np.column_stack([w, self.size * leave_one_out(R, h)])
+
+    def leverages(self, block: Block, R: Array) -> Array | float:
+        """Return the share of each residual that the fit to its row has taken."""
+        if self.root is None:
+            return 0.0
+        w = block.a * self.criterion.weight(squared_norms(R))
+        if self.weigh is not None:
+            w = w * self.weigh(block)
+        return np.asarray(np.minimum(w * squared_norms(block.H @ self.root), 0.99))
+
+
+@dataclass(frozen=True)
+class SquaredResidual:
+    """The squared norm of each residual of a machine, for targets over their size."""
+
+    rows: MachineRows
+
+    def __call__(self, block: Block) -> Array:
+        """Return one number for each row."""
+        return squared_norms(self.rows(_sized(block, self.rows.size))[:, 1:])
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """The sum of the leverages of a machine, for targets over their size."""
+
+    rows: MachineRows
+
+    def __call__(self, block: Block) -> tuple[Array]:
+        R = block.T - block.H @ self.rows.theta
+        return (np.asarray(np.sum(self.rows.leverages(block, R))),)
+
+
+def _sized(block: Block, size: float) -> Block:
+    return block._replace(T=size * block.T)
+
+
+def of_all_rows(
+    found: Report, problem: Ridge, theta: Array, criterion: Criterion, scale: float
+) -> tuple[Report, float]:
+    """Return the report of a sample with scale and R² of all rows, and their mean of ψ².
 
     ``scale`` is that of the start.
     """
@@ -64,11 +152,12 @@ def of_all_rows(found: Report, problem: Ridge, theta: Array, scale: float) -> Re
     largest = max(summary.largest for summary in rows.X.summaries)
     scale = scale if scale > ROUNDING * largest else 0.0
     limit2 = (outlier_limit(dim) * scale) ** 2
-    kept, sums = seen.total(_Targets(limit2))
+    kept, sums, psi2 = seen.total(_Targets(limit2, criterion))
     mean = sums / kept if kept > 0 else np.zeros(dim)
     total, left = (float(value) for value in seen.total(_Squares(limit2, mean)))
     r2 = 1 - left / total if total > 0 else 0.0
-    return replace(found, scale=scale, r2=r2 if kept > 0 else float("nan"))
+    found = replace(found, scale=scale, r2=r2 if kept > 0 else float("nan"))
+    return found, float(psi2) / rows.n
 
 
 @dataclass(frozen=True)
@@ -84,13 +173,15 @@ class _Inliers:
 
 @dataclass(frozen=True)
 class _Targets:
-    """How many rows are no outliers, and the sums of their targets."""
+    """How many rows are no outliers, the sums of their targets, and Σ a ψ² of all rows."""
 
     limit2: float
+    criterion: Criterion
 
-    def __call__(self, seen: Block) -> tuple[Array, Array]:
-        a = seen.a * (squared_norms(seen.H) <= self.limit2)
-        return a.sum(), a @ seen.T
+    def __call__(self, seen: Block) -> tuple[Array, Array, Array]:
+        s = squared_norms(seen.H)
+        a = seen.a * (s <= self.limit2)
+        return a.sum(), a @ seen.T, seen.a @ (self.criterion.weight(s) ** 2 * s)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ __all__ = [
     "GROSS",
     "around",
     "check_coverage",
+    "cook_by_mean",
     "cook_distances",
     "cross_validated",
     "leave_one_out",
@@ -40,7 +41,11 @@ def cook_distances(psi2: Array, a: Array, leverage: Array, n_parameters: int) ->
     covariance E[ψ²] (HᵀH)⁻¹ over its square, and over their number k, that is
     hᵢ ψᵢ² / ((1 - hᵢ)² k E[ψ²]). For least squares it is Cook's own, but for n in place of n - k.
     """
-    mean = float(a @ psi2) / float(a.sum())
+    return cook_by_mean(psi2, float(a @ psi2) / float(a.sum()), leverage, n_parameters)
+
+
+def cook_by_mean(psi2: Array, mean: float, leverage: Array, n_parameters: int) -> Array:
+    """Return Cook's distances of some rows by the mean of ψ² over all of them."""
     if mean == 0:
         return np.zeros(len(psi2))
     h = np.clip(leverage, 0.0, 0.99)

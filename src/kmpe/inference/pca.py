@@ -12,23 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from kmpe.arrays import SINGULAR, Array, Mask
-from kmpe.losses.scale import cutoff
+from kmpe.arrays import SINGULAR, Array
+from kmpe.inference.quantiles import cutoff_of
+from kmpe.problems.base import Criterion
 from kmpe.problems.pca import Subspace, WeightedPCA
 from kmpe.problems.pca.distances import (
     WIDE,
     Limits,
     RowDistances,
-    score_distances,
+    ScoreDistance,
+    Spread,
     score_limit,
     spread,
+    spread_of,
     standardised,
     variance_factor,
     within_limits,
 )
 from kmpe.problems.pca.subspace import ScoreMoments
-from kmpe.problems.pca.sums import Both
-from kmpe.rows.source import Rows
+from kmpe.problems.pca.sums import Both, Measured
+from kmpe.rows.source import Block, Rows
 from kmpe.solvers.record import Fit
 from kmpe.starts.pca import Believed
 from kmpe.starts.trimmed_likelihood import until_it_stands
@@ -75,24 +78,33 @@ class OutlierMap:
 
 @dataclass(frozen=True)
 class Inferred:
-    """A PCA in the coordinates of the data, and what it says of the rows.
+    """A PCA in the coordinates of the data, and what says how far a row is from it.
 
     Parameters
     ----------
     theta : Subspace
         Mean and components, with variances for one degree of freedom.
-    weights : array of shape (n,)
-        What each row counted.
-    rows : RowDistances
-        The distances of the rows.
     map : OutlierMap
         What new rows are measured by.
+    measure : Measured
+        The first look at a row: scores, and squared distances from two subspaces.
+    criterion : Criterion
+        What weighs rows by the second of the distances.
+    shift, turn : array of shape (m,) and (m, m)
+        From these scores T to those of the map: (T - shift) turn.
     """
 
     theta: Subspace
-    weights: Array
-    rows: RowDistances
     map: OutlierMap
+    measure: Measured
+    criterion: Criterion
+    shift: Array
+    turn: Array
+
+    def rows(self, values: Array) -> tuple[Array, RowDistances]:
+        """Return weights and distances of rows that ``measure`` has looked at."""
+        T = (values[:, :-2] - self.shift) @ self.turn
+        return self.criterion.weight(values[:, -1]), self.map.judged(T, np.sqrt(values[:, -2]))
 
 
 def infer(
@@ -101,8 +113,8 @@ def infer(
     believed: Believed | None,
     n_components: int,
     stretch: Array | None = None,
-) -> Inferred:
-    """Return at least ``n_components`` components, and what they say of the rows.
+) -> tuple[Inferred, Rows]:
+    """Return at least ``n_components`` components, and the rows as `Inferred.measure` sees them.
 
     A start that is not robust has no believed rows: all rows then count as the loss has them.
     Orthogonal distances of rows with holes are multiplied by ``stretch``.
@@ -112,54 +124,129 @@ def infer(
     at = fit.at if final.m == m else None
     theta = final.solve(at or final.weighted(fit.theta, fit.criterion))
     inner = theta.leading(m)
-    T, s, fitted = final.measured(inner, fit.theta)
-    weights = fit.criterion.weight(fitted)
+    measure = final.measured(inner, fit.theta)
+    seen = points.rows.mapped(measure)
     if stretch is not None:
-        s = stretch**2 * s
-    orthogonal = np.sqrt(s)
-    a = points.a * (points.n_whole / points.n)
-    counted = points.a > 0
+        seen.X[:, -2] *= stretch**2
+    counted = seen.per(points.n / points.n_whole)
+    shift, turn = np.zeros(m), np.eye(m)
     if believed is None:
-        inside = counted & (s <= cutoff(s, points.a, problem.dim) ** 2)
-        around = spread(orthogonal, inside, m, a)
+        within = Within(cutoff_of(seen, _squared, problem.dim))
+        k, around = _spread(counted, within, m)
         theta = _per_degree_of_freedom(theta, points.n)
         inner = theta.leading(m)
     else:
-        near, within = _within(T, orthogonal, believed)
-        inside = counted & near & within
-        around = spread(orthogonal, inside, m, a)
-        counts = a * within
-        if len(theta.variances) == m and (counts @ weights) > 0:
-            moments = ScoreMoments.of(T, s, counts * weights)
-        else:
-            moments = final.of_rows(counts).moments(theta, fit.theta, fit.criterion)
-        n = float(a @ within)
+        within = _within(seen.block(believed.index).H, believed)
+        k, around = _spread(counted, within, m)
+        counts = counted.reweighed(within)
+        moments = None
+        if len(theta.variances) == m:
+            mass, *sums = counts.total(_WeightedMoments(fit.criterion))
+            moments = ScoreMoments(*(value / mass for value in sums)) if mass > 0 else None
+        if moments is None:
+            moments = final.of_rows(counts.a).moments(theta, fit.theta, fit.criterion)
         factors = variance_factor(m, WIDE), variance_factor(around.dimensions)
-        theta = _consistent(_per_degree_of_freedom(moments.solve(theta), n), m, *factors)
+        theta = _consistent(_per_degree_of_freedom(moments.solve(theta), counts.n), m, *factors)
         moved = moments.leading(m).solve(inner)
-        T = (T - (moved.mean - inner.mean) @ inner.W) @ (inner.W.T @ moved.W)
-        inner = _consistent(_per_degree_of_freedom(moved, n), m, *factors)
-    limits = Limits(around.limit, score_limit(float(a @ inside), m))
+        shift, turn = (moved.mean - inner.mean) @ inner.W, inner.W.T @ moved.W
+        inner = _consistent(_per_degree_of_freedom(moved, counts.n), m, *factors)
+    limits = Limits(around.limit, score_limit(k, m))
     inner = final.lift(inner)
     rest = max(inner.total - float(inner.variances.sum()), 0.0)
     noise = rest / max(1, min(points.n_whole - 1, problem.n_directions) - m)
     measured = OutlierMap(inner.mean, inner.W, inner.variances, noise, limits)
-    return Inferred(final.lift(theta), weights, measured.judged(T, orthogonal), measured)
+    return Inferred(final.lift(theta), measured, measure, fit.criterion, shift, turn), seen
 
 
-def _within(T: Array, orthogonal: Array, believed: Believed) -> tuple[Mask, Mask]:
-    """Return which rows are within either limit, by those of the start that are within both.
+@dataclass(frozen=True)
+class Within:
+    """Which rows are within the limits of orthogonal and score distances.
+
+    Parameters
+    ----------
+    near : float
+        The largest orthogonal distance.
+    score : ScoreDistance, optional
+        The distance of scores; without one there is no limit of it.
+    far : float
+        The largest one.
+    """
+
+    near: float
+    score: ScoreDistance | None = None
+    far: float = math.inf
+
+    def __call__(self, seen: Block) -> Array:
+        """Return 1 for rows within the limit of score distances, 0 for others."""
+        if self.score is None:
+            return np.ones(len(seen.H))
+        return np.asarray(self.score(seen.H[:, :-2]) <= self.far, dtype=np.float64)
+
+    def weights(self, seen: Block) -> Array:
+        """Return the weights of rows within both limits, and 0 for others."""
+        return np.asarray(seen.a * self(seen) * (np.sqrt(seen.H[:, -2]) <= self.near))
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """How many rows are within both limits, and Σ x of them, x = d^(2/3)."""
+
+    within: Within
+
+    def __call__(self, seen: Block) -> tuple[Array, Array]:
+        a = self.within.weights(seen)
+        return a.sum(), a @ np.cbrt(seen.H[:, -2])
+
+
+@dataclass(frozen=True)
+class _Squares:
+    """Σ (x - mean)² of the rows within both limits."""
+
+    within: Within
+    mean: float
+
+    def __call__(self, seen: Block) -> tuple[Array]:
+        return (self.within.weights(seen) @ (np.cbrt(seen.H[:, -2]) - self.mean) ** 2,)
+
+
+@dataclass(frozen=True)
+class _WeightedMoments:
+    """Σ aw, and Σ aw (t, ttᵀ, ‖e‖²) with scores t and orthogonal distance e of each row."""
+
+    criterion: Criterion
+
+    def __call__(self, seen: Block) -> tuple[Array, Array, Array, Array]:
+        T, s = seen.H[:, :-2], seen.H[:, -2]
+        aw = seen.a * self.criterion.weight(seen.H[:, -1])
+        return aw.sum(), aw @ T, (aw[:, None] * T).T @ T, aw @ s
+
+
+def _squared(seen: Block) -> Array:
+    """Return the squared orthogonal distances of rows that were measured."""
+    return np.asarray(seen.H[:, -2])
+
+
+def _spread(seen: Rows, within: Within, m: int) -> tuple[float, Spread]:
+    """Return how many rows are within both limits, and the spread of their distances."""
+    k, total = (float(value) for value in seen.total(_Sums(within)))
+    mean = total / k if k > 0 else 0.0
+    return k, spread_of(k, mean, float(seen.total(_Squares(within, mean))[0]), m)
+
+
+def _within(some: Array, believed: Believed) -> Within:
+    """Return the limits by the rows of the start that are within both.
 
     That of score distances is the wide one.
     """
-    some, m = believed.index, T.shape[1]
+    T, orthogonal = some[:, :-2], np.sqrt(some[:, -2])
+    m = T.shape[1]
     inside = until_it_stands(
-        lambda inside, _: within_limits(T[some], orthogonal[some], inside, first=False),
+        lambda inside, _: within_limits(T, orthogonal, inside, first=False),
         believed.inside,
     )
-    near = orthogonal <= spread(orthogonal[some], inside, m).limit
-    score = score_distances(T, T[some][inside]) / math.sqrt(variance_factor(m))
-    return near, score <= score_limit(float(np.count_nonzero(inside)), m, WIDE)
+    k = float(np.count_nonzero(inside))
+    far = score_limit(k, m, WIDE) * math.sqrt(variance_factor(m))
+    return Within(spread(orthogonal, inside, m).limit, ScoreDistance.of(T[inside]), far)
 
 
 def _per_degree_of_freedom(theta: Subspace, n: float) -> Subspace:

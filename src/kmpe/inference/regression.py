@@ -44,6 +44,8 @@ class Report:
         Leave-one-out residuals; infinite where nothing can tell an error.
     leverages, cook : array of shape (n,)
         Leverages, and Cook's distances.
+    root : array of shape (k, v)
+        V, with which the leverage of a row h is ‖hV‖².
     """
 
     coef: Array
@@ -61,6 +63,7 @@ class Report:
     loo: Array
     leverages: Array
     cook: Array
+    root: Array
 
     def of_rows(self, back: Index | slice) -> "Report":
         """Return the report with one entry for each given row, where rows were put together."""
@@ -102,7 +105,8 @@ def report(
     scale = scale if scale > rounding else 0.0
     scores = row_scores(s, scale, rounding)
     outliers = scores > outlier_limit(problem.dim)
-    blocks, leverages = _covariance(problem, sample, fit, plain)
+    blocks, root = _covariance(problem, sample, fit, plain)
+    leverages = problem.leverages(root)
     df = problem.rows.n - k
     back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
     if problem.basis is not None:
@@ -147,6 +151,7 @@ def report(
         loo=np.full_like(R, np.inf) if blind else leave_one_out(R, leverages),
         leverages=leverages,
         cook=cook_distances(weights**2 * s, a, leverages, k),
+        root=root,
     )
 
 
@@ -179,7 +184,7 @@ def _dependent_columns(unseen: Array, names: list[str]) -> str:
 def _covariance(
     problem: Ridge, sample: Ridge, fit: Fit[Array], plain: Plain | None
 ) -> tuple[Array, Array]:
-    """Return the covariances of each target, and the leverages of the rows.
+    """Return the covariances of each target, and the root that leverages of rows are by.
 
     A loss that was chosen for few residuals looks better on them than it is. Its covariance is then
     that of a plain loss times the ratio of their variances, as far as the noise is known, or its
@@ -189,10 +194,10 @@ def _covariance(
     many = has_many_rows(problem, SURE_ROWS)
     found = sandwich(sample if many else problem, fit.loss, fit.theta)
     if plain is None:
-        return found.blocks, problem.leverages(found.root)
+        return found.blocks, found.root
     other = sandwich(problem, plain.loss, plain.theta).blocks * plain.variance
     blocks = [_larger(*pair) for pair in zip(other, found.blocks, strict=True)]
-    return np.array(blocks), problem.leverages(found.root)
+    return np.array(blocks), found.root
 
 
 def _larger(one: Array, other: Array) -> Array:

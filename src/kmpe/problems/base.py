@@ -74,6 +74,10 @@ class Problem(Protocol[Theta]):
         """The number of times that each row counts."""
 
     @property
+    def n(self) -> float:
+        """The number of rows as they count."""
+
+    @property
     def dim(self) -> int:
         """The number of components of one residual."""
 

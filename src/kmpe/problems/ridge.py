@@ -130,6 +130,11 @@ class Ridge:
         return self.rows.a
 
     @property
+    def n(self) -> float:
+        """The number of rows as they count."""
+        return self.rows.n
+
+    @property
     def dim(self) -> int:
         """The number of components of one residual."""
         return self.rows.n_targets

@@ -19,7 +19,7 @@ from kmpe.rows.checks import negligible
 from kmpe.rows.cluster import Engine
 from kmpe.rows.parts import Parts, Targets, open_parts
 from kmpe.rows.selection import chained, select
-from kmpe.rows.source import Block, Rows, rows_per_block
+from kmpe.rows.source import Block, Rows
 
 __all__ = ["Absent", "DaskRows", "open_rows"]
 
@@ -45,23 +45,43 @@ def open_rows(
         unit = smallest / (1 + int(np.argmin(fractions))) if whole else unit
     weights = engine.map(partial(tasks.counted, least, unit, whole), parts.references)
     q = engine.fetch(engine.map(tasks.n_targets, parts.references[:1]))[0]
-    T: Any = Absent(parts.shape[0], q)
+    T: Any = Absent(parts.shape[0], q, np.zeros(q))
     counts: Any = weights
     return DaskRows(parts, T, counts), unit
 
 
+@dataclass(frozen=True)
 class Absent:
-    """What the client does not have: a column of rows that are elsewhere."""
+    """What the client does not have: the targets of rows that are elsewhere.
 
-    def __init__(self, n: int, width: int, centre: Array | None = None) -> None:
-        self.shape = (n, width)
-        self.centre = np.zeros(width) if centre is None else centre
+    Parameters
+    ----------
+    n, width : int
+        Their shape.
+    centre : array of shape (width,)
+        What is taken from them.
+    size : float
+        What they are then divided by, as in `scaled_targets`.
+    kept : list of references to arrays, optional
+        The targets of each part, where they are not in the parts.
+    """
+
+    n: int
+    width: int
+    centre: Array
+    size: float = 1.0
+    kept: list[Any] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and targets."""
+        return self.n, self.width
 
     def __sub__(self, centre: Array) -> "Absent":
-        return Absent(*self.shape, self.centre + centre)
+        return replace(self, centre=self.centre + centre)
 
     def __len__(self) -> int:
-        return self.shape[0]
+        return self.n
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Refuse: nothing is converted silently."""
@@ -93,11 +113,16 @@ class DaskRows(Rows):
         What is made of the inputs.
     """
 
+    @classmethod
+    def bare(cls, parts: Parts, a: Any) -> "DaskRows":
+        """Return the rows of parts without targets."""
+        T: Any = Absent(parts.shape[0], 0, np.zeros(0))
+        return cls(parts, T, a)
+
     def fetched(self) -> Rows:
-        """Return all rows that count in memory, where they are as few as a sample."""
+        """Return all rows in memory, where they are as few as a sample."""
         H, T, a = replace(self, features=None).block(slice(None))
-        H = H.astype(self.X.dtype, copy=False)
-        return Rows(H[a > 0], T[a > 0], a[a > 0], self.features)
+        return Rows(H.astype(self.X.dtype, copy=False), T, a, self.features)
 
     @property
     def _parts_of(self) -> Parts:
@@ -105,10 +130,19 @@ class DaskRows(Rows):
         return parts
 
     @property
-    def _centre(self) -> Array:
+    def _absent(self) -> Absent:
         targets: Any = self.T
-        centre: Array = targets.centre
-        return centre
+        absent: Absent = targets
+        return absent
+
+    @property
+    def _view(self) -> tasks.View:
+        return tasks.View(self.features, self._absent.centre, self._absent.size)
+
+    @property
+    def _kept(self) -> list[Any]:
+        kept = self._absent.kept
+        return [None] * len(self._parts_of.references) if kept is None else kept
 
     @cached_property
     def _weights(self) -> tuple[float, int]:
@@ -124,7 +158,7 @@ class DaskRows(Rows):
         return self._weights[1]
 
     def total(self, term: Callable[[Block], tuple[Array, ...]]) -> tuple[Array, ...]:
-        work = partial(tasks.total, term, rows_per_block(self.n_features))
+        work = partial(tasks.total, term, self.per_block)
         references = self._map(work)
         return tuple(self._parts_of.engine.fetch([chained(self._parts_of.engine, references)])[0])
 
@@ -158,6 +192,7 @@ class DaskRows(Rows):
                 [parts.references[i] for i in hit],
                 [self.a[i] for i in hit],
                 [parts.checksums[i] for i in hit],
+                [self._kept[i] for i in hit],
                 inside,
             )
         )
@@ -165,7 +200,7 @@ class DaskRows(Rows):
         X, T, a = (np.concatenate(values)[order] for values in zip(*fetched, strict=True))
         if self.features is not None:
             X = self.features(X)
-        return Block(np.asarray(X, dtype=np.float64), T - self._centre, a)
+        return Block(np.asarray(X, dtype=np.float64), self._view.targets(T), a)
 
     def at(self, positions: Array) -> Index:
         found = select(self._parts_of.engine, self._ordered, positions)
@@ -173,35 +208,52 @@ class DaskRows(Rows):
 
     def quantile(self, value: Callable[[Block], Array], q: float) -> float:
         """Return the q-quantile of a value of the rows, each as often as it counts."""
-        keys = self._map(partial(tasks.ordered_by, value))
+        keys = self._map(partial(tasks.ordered_by, value, self.per_block))
         # Below the rank as `quantile` has it, but for rounding of q n.
         position = max(np.ceil(q * self.n) - 0.5, 0.5) / self.n
         return float(select(self._parts_of.engine, keys, np.array([position]))[0, 0])
 
     def without(self, rule: Callable[[Block], Array]) -> Self:
-        weights: Any = self._map(partial(tasks.without, rule, rows_per_block(self.n_features)))
+        weights: Any = self._map(partial(tasks.without, rule, self.per_block))
         return replace(self, a=weights, dropped=(*self.dropped, rule))
+
+    def reweighed(self, value: Callable[[Block], Array]) -> Self:
+        weights: Any = self._map(partial(tasks.reweighed, value, self.per_block))
+        return replace(self, a=weights)
+
+    def per(self, unit: float) -> Self:
+        weights: Any = self.a
+        if unit != 1:
+            weights = self._parts_of.engine.map(partial(tasks.per, unit), list(self.a))
+        return replace(self, a=weights)
+
+    def centred(self, centre: Array, size: float = 1.0) -> Self:
+        targets: Any = replace(self._absent - centre, size=size)
+        return replace(self, T=targets)
+
+    def beside(self, value: Callable[[Block], Array], width: int) -> Self:
+        """Return these rows with a value of each in place of their targets, kept by the workers."""
+        kept = self._map(partial(tasks.values, value, self.per_block))
+        targets: Any = Absent(len(self), width, np.zeros(width), kept=kept)
+        return replace(self, T=targets)
 
     def mapped(self, value: Callable[[Block], Array]) -> "DaskRows":
         parts = self._parts_of
-        made = self._map(partial(tasks.mapped, value, rows_per_block(self.n_features)))
+        made = self._map(partial(tasks.mapped, value, self.per_block))
         width = int(value(self.block(slice(0, 1))).shape[1])
         summaries = [summary._replace(checksum=0, single=False) for summary in parts.summaries]
-        moved = Parts(parts.engine, made, summaries, width)
-        return DaskRows(moved, self.T, self.a)
+        moved = Parts(parts.engine, made, summaries, width, parts.sizes)
+        return DaskRows(moved, self.T, self.a, most=self.per_block)
 
     @cached_property
     def _ordered(self) -> list[Any]:
-        parts = self._parts_of
-        starts = [int(start) for start in parts.starts[:-1]]
-        work = partial(tasks.in_order, self._centre)
-        return parts.engine.map(work, parts.references, list(self.a), starts)
+        starts = [int(start) for start in self._parts_of.starts[:-1]]
+        return self._map(partial(tasks.in_order, self.per_block), starts)
 
-    def _map(self, work: Callable[..., Any]) -> list[Any]:
+    def _map(self, work: Callable[..., Any], *others: list[Any]) -> list[Any]:
         """Return references to what ``work`` makes of each part."""
         parts = self._parts_of
-        count = len(parts.references)
         # Once on the wire for each worker, not once for each task.
-        view = tasks.View(self.features, self._centre)
-        views = parts.engine.map(partial(tasks.same, view), [0]) * count
-        return parts.engine.map(work, parts.references, list(self.a), parts.checksums, views)
+        views = parts.engine.map(partial(tasks.same, self._view), [0]) * len(parts.references)
+        held = parts.references, list(self.a), parts.checksums, views, self._kept
+        return parts.engine.map(work, *others, *held)

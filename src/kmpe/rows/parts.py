@@ -57,12 +57,15 @@ class Parts:
         What is known of each.
     n_features : int
         The number of columns.
+    sizes : list of int
+        The number of rows of each batch of chunks, those without rows included.
     """
 
     engine: Engine
     references: list[Any]
     summaries: list[Summary]
     n_features: int
+    sizes: list[int]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -152,7 +155,11 @@ def open_parts(engine: Engine, X: Any, y: Any, sample_weight: Any, targets: Targ
     if not filled:
         raise ValueError("X has no rows")
     return Parts(
-        engine, [references[i] for i in filled], [found[i] for i in filled], int(X.shape[1])
+        engine,
+        [references[i] for i in filled],
+        [found[i] for i in filled],
+        int(X.shape[1]),
+        [summary.rows for summary in found],
     )
 
 

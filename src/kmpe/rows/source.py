@@ -24,8 +24,10 @@ __all__ = [
     "Outputs",
     "Rows",
     "is_sparse",
+    "mixed",
     "mixture",
     "rows_per_block",
+    "scaled_targets",
 ]
 
 # A block of features is read from memory once and from the cache for the rest of a pass. On
@@ -71,6 +73,8 @@ class Rows:
         What is made of the inputs; by default they are the features.
     dropped : tuple of callable
         The rules by which rows have lost their weight.
+    most : int, optional
+        The largest number of rows of a block; by default, as many as 8 MB of features are.
     """
 
     X: Any
@@ -78,6 +82,7 @@ class Rows:
     a: Array
     features: Features | None = None
     dropped: tuple[Callable[[Block], Array], ...] = ()
+    most: int | None = None
 
     @classmethod
     def inputs(cls, X: Any, features: Features | None = None) -> Self:
@@ -117,7 +122,7 @@ class Rows:
     def order(self) -> Index:
         """The numbers of the rows that have a weight, in an order of their own.
 
-        By their targets; equal ones are told apart by a fixed mixture of the inputs.
+        By their targets; equal ones are told apart by a fixed mixture of the features.
         """
         counted = np.flatnonzero(self.a)
         T = self.T[counted]
@@ -132,11 +137,11 @@ class Rows:
         return np.asarray(counted[order])
 
     def _mixture(self, chosen: Index) -> Array:
-        """Return a fixed mixture of the inputs of some rows."""
-        inputs = Rows(self.X, np.zeros((len(self), 0)), self.a)
+        """Return a fixed mixture of the features of some rows, whether these are stored or not."""
+        alone = replace(self, T=np.zeros((len(self), 0)))
         if 2 * len(chosen) > len(self):
-            return np.asarray(inputs.column(_mixed)[chosen])
-        return mixture(inputs.block(chosen).H)
+            return np.asarray(alone.column(mixed)[chosen])
+        return mixture(alone.block(chosen).H)
 
     def at(self, positions: Array) -> Index:
         """Return the numbers of the rows at ``positions``, from 0 to 1, of the weight in order."""
@@ -149,6 +154,18 @@ class Rows:
         """Return these rows without weight for those of which ``rule`` returns 1 instead of 0."""
         return replace(self, a=self.a * (1 - self.column(rule)), dropped=(*self.dropped, rule))
 
+    def reweighed(self, value: Callable[[Block], Array]) -> Self:
+        """Return these rows with their weights times a value of each."""
+        return replace(self, a=self.a * self.column(value))
+
+    def per(self, unit: float) -> Self:
+        """Return these rows with their weights in a unit."""
+        return replace(self, a=self.a / unit)
+
+    def centred(self, centre: Array, size: float = 1.0) -> Self:
+        """Return these rows with their targets less a centre, over a size (`scaled_targets`)."""
+        return replace(self, T=scaled_targets(self.T - centre, size))
+
     def block(self, where: slice | Index) -> Block:
         """Return some rows; sums are taken in double precision whatever X is kept in."""
         H = self.X[where]
@@ -156,7 +173,9 @@ class Rows:
             H = self.features(H)
         if not is_sparse(H):
             H = np.asarray(H, dtype=np.float64)
-        return Block(H, np.asarray(self.T[where], dtype=np.float64), self.a[where])
+        # Weights that are one number for all rows are summed in the order of any others.
+        a = np.ascontiguousarray(self.a[where])
+        return Block(H, np.asarray(self.T[where], dtype=np.float64), a)
 
     def blocks(self) -> Iterator[Block]:
         """Yield all rows in order, a block at a time."""
@@ -183,9 +202,12 @@ class Rows:
         return out
 
     def mapped(self, value: Callable[[Block], Array]) -> "Rows":
-        """Return rows whose features are the columns that ``value`` returns, kept with the rows."""
+        """Return rows whose features are the columns that ``value`` returns, kept with the rows.
+
+        Their blocks are those of these rows.
+        """
         width = value(self.block(slice(0, 1))).shape[1]
-        return Rows(self.column(value, width), self.T, self.a)
+        return Rows(self.column(value, width), self.T, self.a, most=self.per_block)
 
     def take(self, chosen: Index, a: Array | None = None) -> "Rows":
         """Return some of the rows with their features in memory; ``a`` are their new weights."""
@@ -217,9 +239,14 @@ class Rows:
         threads.each(self._parts, keep)
         return replace(self, X=H, features=None)
 
+    @property
+    def per_block(self) -> int:
+        """The largest number of rows of a block."""
+        return rows_per_block(self.n_features) if self.most is None else self.most
+
     @cached_property
     def _parts(self) -> list[list[slice]]:
-        return threads.parts(len(self), rows_per_block(self.n_features))
+        return threads.parts(len(self), self.per_block)
 
 
 @dataclass(frozen=True)
@@ -231,6 +258,14 @@ class Outputs:
     def __call__(self, block: Block) -> Array:
         """Return one row of outputs for each."""
         return np.asarray(block.H @ self.coef)
+
+
+def scaled_targets(T: Array, size: float) -> Array:
+    """Return targets over a size, 1 for targets as they are.
+
+    Farther out than 1e8 such sizes they have no weight in any fit, and their squares no digits.
+    """
+    return T if size == 1 else np.clip(T / size, -1e8, 1e8)
 
 
 def mixture(H: Any) -> Array:
@@ -254,5 +289,6 @@ def _features(block: Block) -> Array:
     return np.asarray(block.H.toarray() if is_sparse(block.H) else block.H)
 
 
-def _mixed(block: Block) -> Array:
+def mixed(block: Block) -> Array:
+    """Return the `mixture` of each row of a block."""
     return mixture(block.H)

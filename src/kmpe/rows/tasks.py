@@ -1,6 +1,6 @@
 """What is done to one part of a Dask collection, by whoever has it: pure functions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ from kmpe.arrays import Array, Index, Mask
 from kmpe.rows.checks import eleven_digits, not_whole
 from kmpe.rows.parts import Part
 from kmpe.rows.selection import Ordered, added, ordered
-from kmpe.rows.source import Block, Features, mixture
+from kmpe.rows.source import Block, Features, mixed, scaled_targets
 
 __all__ = [
+    "Held",
     "View",
-    "block",
     "check",
     "counted",
     "fractions",
@@ -23,6 +23,8 @@ __all__ = [
     "mapped",
     "n_targets",
     "ordered_by",
+    "per",
+    "reweighed",
     "same",
     "some",
     "total",
@@ -33,10 +35,39 @@ __all__ = [
 
 
 class View(NamedTuple):
-    """What is made of the rows of a part: features, and targets less a centre."""
+    """What is made of the rows of a part: features, and targets less a centre, over a size."""
 
     features: Features | None
     centre: Array
+    size: float = 1.0
+
+    def targets(self, T: Array) -> Array:
+        """Return targets as they are fitted."""
+        return scaled_targets(T - self.centre, self.size)
+
+
+class Held(NamedTuple):
+    """A part as tasks are given it: with weights, its checksum, a view, and targets kept apart."""
+
+    part: Part
+    a: Array
+    checksum: int
+    view: View
+    kept: Array | None
+
+    def block(self, where: slice) -> Block:
+        """Return some rows."""
+        X = self.part.X[where]
+        H = X if self.view.features is None else self.view.features(X)
+        T = (self.part.T if self.kept is None else self.kept)[where]
+        return Block(np.asarray(H, dtype=np.float64), self.view.targets(T), self.a[where])
+
+    def blocks(self, most: int) -> Iterator[Block]:
+        """Yield all rows, at most so many at a time, if the part is the one that it was."""
+        check(self.part, self.checksum)
+        count = max(1, -(-len(self.a) // most))
+        ends = [len(self.a) * i // count for i in range(count + 1)]
+        return (self.block(slice(i, j)) for i, j in pairwise(ends))
 
 
 def kept_weights(least: float, part: Part) -> tuple[float, float, int]:
@@ -81,96 +112,60 @@ def check(part: Part, checksum: int) -> None:
         )
 
 
-def _slices(n: int, most: int) -> list[slice]:
-    """Return equal blocks of at most ``most`` rows."""
-    count = max(1, -(-n // most))
-    ends = [n * i // count for i in range(count + 1)]
-    return [slice(i, j) for i, j in pairwise(ends)]
-
-
-def block(part: Part, a: Array, view: View, where: slice) -> Block:
-    """Return some rows of a part."""
-    X = part.X[where]
-    H = X if view.features is None else view.features(X)
-    return Block(np.asarray(H, dtype=np.float64), part.T[where] - view.centre, a[where])
-
-
-def total(
-    term: Callable[[Block], tuple[Array, ...]],
-    most: int,
-    part: Part,
-    a: Array,
-    checksum: int,
-    view: View,
-) -> tuple[Array, ...]:
+def total(term: Callable[[Block], tuple[Array, ...]], most: int, *held: Any) -> tuple[Array, ...]:
     """Return the sums of a term over the blocks of a part, in their order."""
-    check(part, checksum)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = [term(block(part, a, view, where)) for where in _slices(len(a), most)]
+        sums = [term(block) for block in Held(*held).blocks(most)]
     return sums[0] if len(sums) == 1 else added(*sums)
 
 
-def values(
-    value: Callable[[Block], Array],
-    most: int,
-    part: Part,
-    a: Array,
-    checksum: int,
-    view: View,
-) -> Array:
-    """Return a value of every row of a part."""
-    check(part, checksum)
-    pieces = [value(block(part, a, view, where)) for where in _slices(len(a), most)]
-    return np.concatenate(pieces)
+def values(value: Callable[[Block], Array], most: int, *held: Any) -> Array:
+    """Return a value of every row of a part, in the order that rows in memory have."""
+    return np.ascontiguousarray(np.concatenate([value(b) for b in Held(*held).blocks(most)]))
 
 
-def without(
-    rule: Callable[[Block], Array],
-    most: int,
-    part: Part,
-    a: Array,
-    checksum: int,
-    view: View,
-) -> Array:
+def without(rule: Callable[[Block], Array], most: int, *held: Any) -> Array:
     """Return the weights of a part without those rows that a rule marks."""
-    return np.asarray(a * (1 - values(rule, most, part, a, checksum, view)))
+    return np.asarray(Held(*held).a * (1 - values(rule, most, *held)))
 
 
-def mapped(
-    value: Callable[[Block], Array],
-    most: int,
-    part: Part,
-    a: Array,
-    checksum: int,
-    view: View,
-) -> Part:
+def reweighed(value: Callable[[Block], Array], most: int, *held: Any) -> Array:
+    """Return the weights of a part times a value of every row."""
+    return np.asarray(Held(*held).a * values(value, most, *held))
+
+
+def per(unit: float, a: Array) -> Array:
+    """Return weights in a unit."""
+    return np.asarray(a / unit)
+
+
+def mapped(value: Callable[[Block], Array], most: int, *held: Any) -> Part:
     """Return a part whose inputs are a value of every row."""
-    return Part(values(value, most, part, a, checksum, view), part.T, part.a, 0)
+    part = Held(*held).part
+    return Part(values(value, most, *held), part.T, part.a, 0)
 
 
-def ordered_by(
-    value: Callable[[Block], Array],
-    part: Part,
-    a: Array,
-    checksum: int,
-    view: View,
-) -> Ordered:
+def ordered_by(value: Callable[[Block], Array], most: int, *held: Any) -> Ordered:
     """Return the rows of a part in the order of a value."""
-    s = values(value, len(a) + 1, part, a, checksum, view)
+    a = Held(*held).a
+    s = values(value, most, *held)
     # Equal values are one: their weights are added.
     distinct, inverse = np.unique(s[a > 0], return_inverse=True)
     weights = np.bincount(inverse, weights=a[a > 0], minlength=len(distinct))
     return Ordered(np.asfortranarray(distinct[:, None]), np.cumsum(weights))
 
 
-def some(part: Part, a: Array, checksum: int, inside: Index) -> tuple[Any, Array, Array]:
+def some(
+    part: Part, a: Array, checksum: int, kept: Array | None, inside: Index
+) -> tuple[Any, Array, Array]:
     """Return inputs, targets and weights of some rows of a part."""
     check(part, checksum)
-    return part.X[inside], part.T[inside], a[inside]
+    return part.X[inside], (part.T if kept is None else kept)[inside], a[inside]
 
 
-def in_order(centre: Array, part: Part, a: Array, start: int) -> Ordered:
-    """Return the rows of a part by their targets, a mixture of their inputs, and their number."""
+def in_order(most: int, start: int, *held: Any) -> Ordered:
+    """Return the rows of a part by their targets, a mixture of their features, and their number."""
+    part, a, _, view, _ = Held(*held)
     numbers = start + np.arange(len(a), dtype=np.float64)
-    mixed = mixture(np.asarray(part.X, dtype=np.float64))
-    return ordered(np.column_stack([(part.T - centre)[:, ::-1], mixed, numbers]), a)
+    mixture = values(mixed, most, *held)
+    return ordered(np.column_stack([view.targets(part.T)[:, ::-1], mixture, numbers]), a)

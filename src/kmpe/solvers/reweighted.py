@@ -179,7 +179,7 @@ def _descend(
 def _paper_cost(problem: Problem[Theta], loss: Loss, cost: float) -> float:
     """Return a cost as the paper's J has it."""
     sup = loss.sup if loss.sup < math.inf else 1.0
-    return 2 * cost / (float(problem.sample_weight.sum()) * sup)
+    return 2 * cost / (problem.n * sup)
 
 
 def _check_exact(problem: Problem[Theta], at: Weighted[Theta], loss: Loss) -> None:

@@ -15,6 +15,7 @@ from kmpe.choice.labels import LabelNoise
 from kmpe.choice.penalty import WIDTHS
 from kmpe.choice.scale import GivenLoss
 from kmpe.choice.widths import choose_machine
+from kmpe.estimators.collections import absent_attribute, by_block, is_dask, without_collections
 from kmpe.estimators.elm.fitting import Fitted, Settings, Unit, fit_drawn, fit_tuned
 from kmpe.estimators.elm.opening import Opening
 from kmpe.estimators.inputs import (
@@ -58,6 +59,10 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     _kind: np.dtype[Any]
     _opening: Opening | None = None
     set_params = set_parameters
+    __getstate__ = without_collections
+
+    def __getattr__(self, name: str) -> Any:
+        raise absent_attribute(self, name)
 
     def __init__(
         self,
@@ -120,6 +125,8 @@ class ELM(BaseEstimator):  # type: ignore[misc]
             With ``activation="auto"`` columns of the linear part and the constant follow.
         """
         check_is_fitted(self)
+        if is_dask(X):
+            return by_block(self.transform_hidden, X)
         X = read(self, X, reset=False, accept_sparse="csr")
         return np.asarray(Rows.inputs(X, self.hidden_layer_).stored(X.dtype).X)
 
@@ -147,12 +154,8 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self._keep_coef(fitted.beta, fitted.dtype)
         self.loss_, self.alpha_, self.noise_ = fitted.loss, fitted.alpha, fitted.noise
         self.weights_ = fitted.weights
-        self.degrees_of_freedom_ = fitted.degrees_of_freedom
         self.tuning_, self._labels = fitted.table, fitted.labels
-        self.n_iter_ = fitted.fit.n_iter
-        self.history_ = unit * np.array(fitted.fit.history)
-        self.status_ = fitted.fit.message
-        self._stream = None
+        self._keep_record(fitted.fit, fitted.degrees_of_freedom, unit)
         R, a = fitted.R, fitted.a
         # Leave-one-out residuals have nothing to be corrected for.
         df = 0.0 if isinstance(fitted.layer, KernelNodes) else fitted.degrees_of_freedom
@@ -160,8 +163,16 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self.outliers_ = self.outlier_scores_ > outlier_limit(R.shape[1])
         if fitted.labels is not None and self._given_loss() is None:
             self.outliers_ = self.weights_ < 0.5
-        self._interval_residuals = leave_one_out(R, min(df / float(a.sum()), 0.9))
-        self._sample_weight = a
+        left_out = leave_one_out(R, min(df / float(a.sum()), 0.9))
+        self._of_sample = left_out, a, self.outlier_scores_
+
+    def _keep_record(self, fit: Fit[Array], freedom: float, unit: float) -> None:
+        """Set what the steps were; a stream is over."""
+        self.degrees_of_freedom_ = freedom
+        self.n_iter_ = fit.n_iter
+        self.history_ = unit * np.array(fit.history)
+        self.status_ = fit.message
+        self._stream = None
 
     def _settings(self) -> Settings:
         return Settings(
@@ -234,11 +245,11 @@ class ELM(BaseEstimator):  # type: ignore[misc]
             # Nothing is chosen for a layer that is drawn: 100 nodes and α = 0.001 must do.
             layer = self._draw_layer(batch.X)
             layer = layer.first(100) if settings.n_hidden is None else layer
-            unit = Unit.about_zero(batch.T, loss)
+            unit = Unit.about_zero(batch, loss)
             alpha = 1e-3 if alpha is None else alpha
         else:
             rows = opening.joined()
-            unit = Unit.of(rows.T, rows.a, loss, classes=self._classifies)
+            unit = Unit.of(rows, loss, classes=self._classifies)
             machine = choose_machine(
                 replace(rows, T=unit(rows.T)),
                 n_hidden=settings.n_hidden or 100,

@@ -8,8 +8,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from kmpe.arrays import Array
-from kmpe.estimators.collections import by_block, is_dask, refuse_dask
+from kmpe.estimators.collections import by_block, is_dask
 from kmpe.estimators.elm.base import ELM
+from kmpe.estimators.elm.elsewhere import fit_collections
 from kmpe.estimators.inputs import all_or_nothing, read_with_targets
 from kmpe.losses import Correntropy
 
@@ -92,16 +93,22 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
-            refuse_dask(self, X)
             _check_one_label(y)
-            X, y = read_with_targets(self, X, y, numeric=False, reset=True)
-            check_classification_targets(y)
-            self.classes_, codes = np.unique(y, return_inverse=True)
-            if len(self.classes_) < 2:
-                only = self.classes_.tolist()[0]
-                raise ValueError(f"y has one class only, {only!r}: a classifier needs two or more")
-            self._fit(X, np.eye(len(self.classes_))[codes], sample_weight)
+            if is_dask(X):
+                fit_collections(self, X, y, sample_weight)
+            else:
+                X, y = read_with_targets(self, X, y, numeric=False, reset=True)
+                check_classification_targets(y)
+                classes, codes = np.unique(y, return_inverse=True)
+                self._keep_classes(classes)
+                self._fit(X, np.eye(len(classes))[codes], sample_weight)
         return self
+
+    def _keep_classes(self, classes: npt.NDArray[Any]) -> None:
+        if len(classes) < 2:
+            only = classes.tolist()[0]
+            raise ValueError(f"y has one class only, {only!r}: a classifier needs two or more")
+        self.classes_ = classes
 
     def partial_fit(
         self,
@@ -154,6 +161,8 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         array of shape (n,) or (n, n_classes)
         """
+        if is_dask(X):
+            return by_block(self.decision_function, X)
         scores = self._output(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,25 +12,25 @@ from kmpe.arrays import Array
 from kmpe.choice.labels import LabelNoise
 from kmpe.choice.noise import Noise
 from kmpe.choice.penalty import Tuning, choose_width
-from kmpe.choice.self_tuning import SelfTuning
-from kmpe.choice.widths import choose_machine
+from kmpe.choice.self_tuning import RightLabels, SelfTuning
+from kmpe.choice.widths import Machine, choose_machine
 from kmpe.estimators.inputs import RobustnessWarning
 from kmpe.inference.intervals import leave_one_out
+from kmpe.inference.quantiles import middle_of, quantile_of
 from kmpe.losses import Loss
-from kmpe.losses.scale import middle
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.arranged import Arranged
 from kmpe.rows.files import Reader
 from kmpe.rows.hidden_layer import HiddenLayer
 from kmpe.rows.kernel_nodes import KernelNodes
-from kmpe.rows.source import Outputs, Rows
+from kmpe.rows.source import Block, Outputs, Rows
 from kmpe.rows.threads import MOST_KEPT, free_memory
 from kmpe.solvers.minimise import solve
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.walk import Chosen, Walked, walk
 
-__all__ = ["Fitted", "Settings", "Unit", "fit_drawn", "fit_tuned"]
+__all__ = ["Fitted", "Settings", "Unit", "fit_drawn", "fit_tuned", "walk_drawn", "walk_tuned"]
 
 _DEAD = (
     "Every hidden node is 0 on every row, so that 0 is predicted: scale X so that differences of "
@@ -79,15 +79,16 @@ class Unit:
     size: float = 1.0
 
     @classmethod
-    def of(cls, T: Array, a: Array, loss: Loss | None, *, classes: bool = False) -> "Unit":
+    def of(cls, rows: Rows, loss: Loss | None, *, classes: bool = False) -> "Unit":
         """Return the unit of targets; a loss with a number for its σ has that of the user."""
-        centre = np.array([middle(t, a) for t in T.T])
-        return cls(centre, 1.0 if classes else _size(T - centre, loss))
+        centre = middle_of(rows)
+        return cls(centre, 1.0 if classes else _size(rows, centre, loss))
 
     @classmethod
-    def about_zero(cls, T: Array, loss: Loss | None) -> "Unit":
+    def about_zero(cls, rows: Rows, loss: Loss | None) -> "Unit":
         """Return the unit of targets of a drawn layer, which has no constant."""
-        return cls(np.zeros(T.shape[1]), _size(T, loss))
+        centre = np.zeros(rows.n_targets)
+        return cls(centre, _size(rows, centre, loss))
 
     def __call__(self, T: Array) -> Array:
         """Return targets about their centre, in this unit."""
@@ -96,6 +97,14 @@ class Unit:
     def of_loss(self, loss: Loss) -> Loss:
         """Return a loss in the unit of the user."""
         return loss.at(self.size * loss.scale) if hasattr(loss, "sigma") else loss
+
+    def of_noise(self, noise: Noise | None) -> Noise | None:
+        """Return the noise in the unit of the user."""
+        return None if noise is None else replace(noise, sigma=self.size * noise.sigma)
+
+    def of_fit(self, fit: Fit[Array]) -> Fit[Array]:
+        """Return a fit with costs in the unit of the user."""
+        return replace(fit, history=tuple(self.size**2 * cost for cost in fit.history))
 
 
 @dataclass(frozen=True)
@@ -117,71 +126,101 @@ class Fitted:
     labels: LabelNoise | None = None
 
 
-def fit_tuned(table: Arranged, unit: float, settings: Settings, *, classes: bool) -> Fitted:
-    """Fit the machine that tunes itself; residuals are those of each row left out."""
-    X, a = table.X, table.a
-    of_targets = Unit.of(table.T, a, settings.loss, classes=classes)
-    centre, size, T = of_targets.centre, of_targets.size, of_targets(table.T)
-    # Farther out than 1e8 of their medians targets have no weight, and their squares no digits.
-    near = np.clip(T, -1e8, 1e8) if size != 1 else T
-    T, far = near, T - near
-    taken = centre if classes else None
-    machine = choose_machine(
-        Rows(X, T, a), n_hidden=settings.n_hidden, alpha=settings.alpha, classes=taken
-    )
+class TunedWalk(NamedTuple):
+    """A machine that was chosen, and its fit to targets less a centre and over a size."""
+
+    unit: Unit
+    machine: Machine
+    rows: Rows
+    walked: Walked[Ridge, Array]
+
+    @property
+    def beta(self) -> Array:
+        """The coefficients of the plain features, for targets as they were given."""
+        theta = self.walked.chosen.problem.coefficients(self.walked.fit.theta)
+        return self.machine.features.original(self.unit.size * theta, self.unit.centre)
+
+
+def walk_tuned(rows: Rows, settings: Settings, *, classes: bool) -> TunedWalk:
+    """Choose the machine of rows of inputs, and fit it to them."""
+    unit = Unit.of(rows, settings.loss, classes=classes)
+    rows, taken = rows.centred(unit.centre, unit.size), unit.centre if classes else None
+    machine = choose_machine(rows, n_hidden=settings.n_hidden, alpha=settings.alpha, classes=taken)
     layer = machine.features
-    rows = Rows(X, T, a / machine.unit, layer)
-    if settings.keeps(X, layer.n_features, 8):
+    rows = replace(rows.per(machine.unit), features=layer)
+    if settings.keeps(rows.X, layer.n_features, 8):
         rows = rows.stored()
     tuning = SelfTuning(machine, settings.loss, settings.init, taken)
     walked = walk(Ridge.of(rows), tuning.start, tuning.choose, settings.solve)
+    return TunedWalk(unit, machine, rows, walked)
+
+
+def fit_tuned(table: Arranged, unit: float, settings: Settings, *, classes: bool) -> Fitted:
+    """Fit the machine that tunes itself; residuals are those of each row left out."""
+    given = Rows(table.X, table.T, table.a)
+    found = walk_tuned(given, settings, classes=classes)
+    of_targets, machine, walked = found.unit, found.machine, found.walked
     problem, fit, decided = walked.chosen.problem, walked.fit, walked.chosen.details
-    beta = layer.original(size * problem.coefficients(fit.theta), centre)
+    layer, beta = machine.features.plain(), found.beta
+    size, far = of_targets.size, of_targets(table.T) - found.rows.T
     R, h = problem.residuals(fit.theta) + far, _leverages(walked)
-    idle = _idle(table, layer.plain(), beta) / size
-    w = _weights(fit, R) if decided.weights is None else decided.weights
+    idle = _idle(table, layer, beta) / size
+    w = decided.weights
+    if w is None:
+        w = _weights(fit, R)
+    elif isinstance(w, RightLabels):
+        w = found.rows.column(w)
     _warn(fit)
-    noise = decided.noise
+    a = np.append(found.rows.a, np.zeros(len(idle)))
     return Fitted(
-        layer.plain(),
+        layer,
         beta,
-        X.dtype,
+        table.X.dtype,
         decided.alpha * unit * machine.unit,
         of_targets.of_loss(decided.loss),
-        None if noise is None else replace(noise, sigma=size * noise.sigma),
+        of_targets.of_noise(decided.noise),
         np.append(w, _weights(fit, idle))[table.back],
-        replace(fit, history=tuple(size * size * cost for cost in fit.history)),
+        of_targets.of_fit(fit),
         float(h.sum()),
         size * np.concatenate([leave_one_out(R, h), idle])[table.back],
-        _shared(np.append(rows.a, np.zeros(len(idle))), table),
+        _shared(a, table),
         machine.table,
         machine.labels,
     )
 
 
-def fit_drawn(table: Arranged, unit: float, layer: HiddenLayer, settings: Settings) -> Fitted:
-    """Fit a random layer, as the paper has it; of a layer without a number, some first nodes."""
-    X, T, alpha = table.X, table.T, settings.alpha
-    alpha = None if alpha is None else alpha / unit
-    tuning = Tuning(settings.loss, alpha, settings.init)
-    rows = Rows(X, T, table.a, layer)
+def walk_drawn(
+    rows: Rows, unit: float, settings: Settings
+) -> tuple[HiddenLayer, Walked[Ridge, Array]]:
+    """Fit a random layer; of one without a given number of nodes, some first ones."""
+    layer, kind = rows.features, rows.X.dtype
+    assert isinstance(layer, HiddenLayer)
+    alpha = None if settings.alpha is None else settings.alpha / unit
     if settings.n_hidden is None:
         layer = layer.first(choose_width(rows, loss=settings.loss, alpha=alpha))
         rows = replace(rows, features=layer)
-    if settings.keeps(X, layer.n_features, X.dtype.itemsize):
-        rows = rows.stored(X.dtype)
+    if settings.keeps(rows.X, layer.n_features, kind.itemsize):
+        rows = rows.stored(kind)
+    tuning = Tuning(settings.loss, alpha, settings.init)
     walked = walk(Ridge.of(rows), tuning.start, tuning.choose, settings.solve)
+    theta = walked.fit.theta
+    if not theta.any() and not walked.chosen.problem.with_penalties(0.0).gram().any():
+        warnings.warn(_DEAD, RobustnessWarning, stacklevel=6)
+    _warn(walked.fit)
+    return layer, walked
+
+
+def fit_drawn(table: Arranged, unit: float, layer: HiddenLayer, settings: Settings) -> Fitted:
+    """Fit a random layer, as the paper has it."""
+    layer, walked = walk_drawn(Rows(table.X, table.T, table.a, layer), unit, settings)
     problem, fit, tuned = walked.chosen.problem, walked.fit, walked.chosen.details
-    if T.any() and not fit.theta.any() and not problem.with_penalties(0.0).gram().any():
-        warnings.warn(_DEAD, RobustnessWarning, stacklevel=5)
-    _warn(fit)
     beta = problem.coefficients(fit.theta)
     idle = _idle(table, layer, beta)
     R = np.concatenate([problem.residuals(fit.theta), idle])
     return Fitted(
         layer,
         beta,
-        X.dtype,
+        table.X.dtype,
         tuned.alpha * unit,
         fit.loss,
         tuned.noise,
@@ -194,12 +233,37 @@ def fit_drawn(table: Arranged, unit: float, layer: HiddenLayer, settings: Settin
     )
 
 
-def _size(T: Array, loss: Loss | None) -> float:
-    """Return a power of 2 near the median size of the targets, or 1 beside a given σ."""
-    sizes = np.abs(T[T != 0])
-    if len(sizes) == 0 or not (loss is None or loss.has_rule or loss.quadratic):
+@dataclass(frozen=True)
+class _FarOut:
+    """How far the targets of each row are from a centre: the largest of their differences."""
+
+    centre: Array
+
+    def __call__(self, block: Block) -> Array:
+        return np.asarray(np.abs(block.T - self.centre).max(axis=1))
+
+
+@dataclass(frozen=True)
+class _Away:
+    """The weight of the rows whose targets are not at the centre."""
+
+    far: _FarOut
+
+    def __call__(self, block: Block) -> tuple[Array]:
+        return (np.asarray(block.a @ (self.far(block) > 0)),)
+
+
+def _size(rows: Rows, centre: Array, loss: Loss | None) -> float:
+    """Return a power of 2 near the median size of the targets, or 1 beside a given σ.
+
+    Their distance from the centre, those at the centre aside.
+    """
+    far = _FarOut(centre)
+    away = float(rows.total(_Away(far))[0])
+    if away == 0 or not (loss is None or loss.has_rule or loss.quadratic):
         return 1.0
-    return float(2.0 ** np.round(np.log2(np.median(sizes))))
+    typical = quantile_of(rows, far, 1 - 0.5 * away / rows.n)
+    return float(2.0 ** np.round(np.log2(typical))) if typical > 0 else 1.0
 
 
 def _leverages(walked: Walked[Ridge, Array]) -> Array:

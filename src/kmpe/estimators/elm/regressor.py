@@ -5,8 +5,9 @@ from typing import Any, Self
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
-from kmpe.estimators.collections import by_block, is_dask, refuse_dask
+from kmpe.estimators.collections import by_block, is_dask
 from kmpe.estimators.elm.base import ELM
+from kmpe.estimators.elm.elsewhere import fit_collections
 from kmpe.estimators.inputs import all_or_nothing, check_targets, read_with_targets
 from kmpe.inference.intervals import around, radius
 
@@ -151,9 +152,11 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
-            refuse_dask(self, X)
-            X, y = read_with_targets(self, X, y, numeric=True, reset=True)
-            self._fit(X, check_targets(y), sample_weight)
+            if is_dask(X):
+                fit_collections(self, X, y, sample_weight)
+            else:
+                X, y = read_with_targets(self, X, y, numeric=True, reset=True)
+                self._fit(X, check_targets(y), sample_weight)
             if y.ndim == 1:
                 self.coef_ = self.coef_[0]
         return self
@@ -204,10 +207,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
             return predicted
         if self._stream is not None:
             raise ValueError("a stream keeps no residuals for intervals: call fit on some rows")
-        half = radius(
-            self._interval_residuals, self._sample_weight, self.outlier_scores_, return_interval
-        )
-        return around(predicted, half)
+        return around(predicted, radius(*self._of_sample, return_interval))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,6 +15,7 @@ put back (Croux and Haesbroeck 1999).
 """
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -30,12 +31,14 @@ __all__ = [
     "WIDE",
     "Limits",
     "RowDistances",
+    "ScoreDistance",
     "Spread",
     "first_spread",
     "kinds",
     "score_distances",
     "score_limit",
     "spread",
+    "spread_of",
     "standardised",
     "variance_factor",
     "within_limits",
@@ -113,10 +116,15 @@ def spread(distances: Array, inside: Mask, m: int, a: Array | None = None) -> Sp
     x = np.cbrt(distances[inside] ** 2)
     a = np.ones(len(x)) if a is None else a[inside]
     k = float(a.sum())
+    mean = float(a @ x) / k if k > 0 else 0.0
+    return spread_of(k, mean, float(a @ (x - mean) ** 2), m)
+
+
+def spread_of(k: float, mean: float, squares: float, m: int) -> Spread:
+    """Return the spread by the number of rows of the fit, mean and sum of squares of d^(2/3)."""
     if k <= m + 1:
         return Spread(0.0, 0.0, 0.0)
-    mean = float(a @ x) / k
-    deviation = math.sqrt(float(a @ (x - mean) ** 2) / (k - 1))
+    deviation = math.sqrt(squares / (k - 1))
     z = float(ndtri(LEVEL))
     missing = math.exp(-z * z / 2) / math.sqrt(2 * math.pi) / LEVEL
     deviation /= math.sqrt(1 - z * missing - missing**2)
@@ -168,13 +176,30 @@ def within_limits(T: Array, distances: Array, inside: Mask, *, first: bool) -> M
 
 def score_distances(T: Array, of_the_fit: Array) -> Array:
     """Return the score distances of rows by mean and covariance of the scores of a fit."""
-    k, m = of_the_fit.shape
-    if m == 0 or k < 2:
-        return np.zeros(len(T))
-    mean = of_the_fit.mean(axis=0)
-    K = of_the_fit - mean
-    variances, U = linalg.eigh(K.T @ K / (k - 1), check_finite=False)
-    return _norms((T - mean) @ (U / _deviations(variances, 0.0)))
+    return ScoreDistance.of(of_the_fit)(T)
+
+
+@dataclass(frozen=True)
+class ScoreDistance:
+    """The distance of scores from a mean, along axes over their standard deviations."""
+
+    mean: Array
+    axes: Array
+
+    @classmethod
+    def of(cls, scores: Array) -> "ScoreDistance":
+        """Return the distance by mean and covariance of the scores of a fit."""
+        k, m = scores.shape
+        if m == 0 or k < 2:
+            return cls(np.zeros(m), np.zeros((m, 0)))
+        mean = scores.mean(axis=0)
+        K = scores - mean
+        variances, U = linalg.eigh(K.T @ K / (k - 1), check_finite=False)
+        return cls(mean, U / _deviations(variances, 0.0))
+
+    def __call__(self, T: Array) -> Array:
+        """Return one for each row."""
+        return _norms((T - self.mean) @ self.axes)
 
 
 def standardised(T: Array, variances: Array, rounding: float = 0.0) -> Array:

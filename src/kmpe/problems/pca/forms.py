@@ -68,6 +68,11 @@ class WeightedPCA(ABC):
         return self.points.a
 
     @property
+    def n(self) -> float:
+        """The number of rows as they count."""
+        return self.points.n
+
+    @property
     def dim(self) -> int:
         """The number of components that tell one residual norm from another.
 
@@ -93,11 +98,9 @@ class WeightedPCA(ABC):
         """Return ‖x - μ‖² - ‖Wᵀ(x - μ)‖² of every row, clipped at 0."""
         return np.asarray(self.points.rows.column(self._distances(theta)))
 
-    def measured(self, theta: Subspace, other: Subspace) -> tuple[Array, Array, Array]:
-        """Return scores and squared distance of every row, and that from another subspace."""
-        term = Measured(self._distances(theta), self._distances(other))
-        values = self.points.rows.column(term, theta.W.shape[1] + 2)
-        return values[:, :-2], values[:, -2].copy(), values[:, -1].copy()
+    def measured(self, theta: Subspace, other: Subspace) -> Measured:
+        """Return what gives scores and squared distance of a row, and that from another one."""
+        return Measured(self._distances(theta), self._distances(other))
 
     def moments(self, theta: Subspace, at: Subspace, loss: Criterion) -> ScoreMoments:
         """Return the moments of the scores in ``theta`` of rows weighted by the loss at ``at``."""
@@ -110,7 +113,7 @@ class WeightedPCA(ABC):
 
     def of_rows(self, a: Array) -> Self:
         """Return the same problem with other counts of the rows."""
-        return replace(self, points=replace(self.points, a=a))
+        return replace(self, points=self.points.counted(a))
 
     def cost(self, theta: Subspace, loss: Criterion, /) -> float:
         """Return ½ Σ aᵢ ρ(‖eᵢ‖²)."""

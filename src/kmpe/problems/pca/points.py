@@ -1,8 +1,8 @@
 """Rows of which each counts a number of times, measured from a point near them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from kmpe.losses.scale import middle
 from kmpe.rows.sample import strata
 from kmpe.rows.source import GLANCE, Block, Rows
 
-__all__ = ["Mixture", "Points", "SquaredNorm"]
+__all__ = ["Mixture", "Points", "Shift", "SquaredNorm"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Points:
     @cached_property
     def rows(self) -> Rows:
         """The rows less the offset; in place of targets they have their squared norms."""
-        shift = _Shift(self.offset) if self.offset.any() else None
+        shift = Shift(self.offset) if self.offset.any() else None
         norms2 = Rows.inputs(self.X).column(SquaredNorm(self.offset), 1)
         return Rows(self.X, norms2, self.a, shift)
 
@@ -88,9 +88,7 @@ class Points:
         few = len(counted) <= GLANCE
         some = counted if few else self.at((np.arange(GLANCE) + 0.5) / GLANCE)
         rows = np.asarray(self.X[some], dtype=np.float64)
-        a = self.a[some] if few else None
-        centre = np.array([middle(column, a) for column in rows.T])
-        return centre, middle(np.linalg.norm(rows - centre, axis=1), a)
+        return middle_and_spread(rows, self.a[some] if few else None)
 
     @cached_property
     def offset(self) -> Array:
@@ -104,6 +102,10 @@ class Points:
     def spread(self) -> float:
         """A typical distance of a row from the middle of the rows."""
         return self._middle[1]
+
+    def counted(self, a: Array) -> Self:
+        """Return the same rows, each counted another number of times."""
+        return replace(self, a=a)
 
     def some(self, index: Index) -> "Points":
         """Return rows that were drawn by their weight, to stand for all.
@@ -124,10 +126,8 @@ class Points:
         """
         order = self.order
         reached = np.cumsum(self.a[order])
-        last = len(order) - 1
-        return np.asarray(
-            order[np.minimum(np.searchsorted(reached, positions * reached[-1]), last)]
-        )
+        at = np.searchsorted(reached, positions * reached[-1], side="right")
+        return np.asarray(order[np.minimum(at, len(order) - 1)])
 
     def sample(self, size: int, seed: int) -> Index:
         """Return the numbers of ``size`` rows drawn by their weight, or of all if that is few."""
@@ -137,16 +137,18 @@ class Points:
 
 
 @dataclass(frozen=True)
-class _Shift:
+class Shift:
     """The feature map x - offset."""
 
     offset: Array
 
     @property
     def n_features(self) -> int:
+        """The number of columns."""
         return len(self.offset)
 
     def __call__(self, X: Any) -> Array:
+        """Return the rows less the offset."""
         return np.asarray(X - self.offset, dtype=np.float64)
 
 
@@ -172,6 +174,12 @@ class SquaredNorm:
         """Return one value for each row."""
         Y = block.H - self.offset if self.offset.any() else block.H
         return np.asarray(np.einsum("ij,ij->i", Y, Y)[:, None])
+
+
+def middle_and_spread(rows: Array, a: Array | None = None) -> tuple[Array, float]:
+    """Return the medians of the columns of rows, and their median distance from these."""
+    centre = np.array([middle(column, a) for column in rows.T])
+    return centre, middle(np.linalg.norm(rows - centre, axis=1), a)
 
 
 def _sum(block: Block) -> tuple[Array]:

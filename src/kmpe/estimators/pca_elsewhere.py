@@ -1,0 +1,61 @@
+"""A PCA fitted to Dask collections, where the rows are."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kmpe.arrays import Array
+from kmpe.estimators.collections import given_rows, of_rows
+from kmpe.estimators.inputs import is_whole
+from kmpe.estimators.pca_parameters import check_parameters
+from kmpe.inference.pca import Inferred
+from kmpe.problems.pca.elsewhere import DaskPoints
+from kmpe.problems.pca.points import SquaredNorm
+from kmpe.rows.source import Block
+from kmpe.rows.threads import team
+
+__all__ = ["fit_collections"]
+
+
+def fit_collections(model: Any, X: Any, sample_weight: Any) -> None:
+    """Fit a RobustPCA; what is said of single rows are lazy arrays."""
+    with team(), given_rows(model, X, None, sample_weight) as given:
+        wanted = model.n_components if is_whole(model.n_components) else 1
+        # The start must have a sample of less than a quarter of the rows.
+        if given.are_few(5 * max(10 * X.shape[1], 20 * wanted)):
+            rows, _, weights = given.in_memory()
+            model._fit_rows(rows, weights)
+            names = "weights_", "orthogonal_distances_", "score_distances_", "outliers_"
+            for name in names:
+                setattr(model, name, given.lazy(getattr(model, name), X))
+            return
+        check_parameters(model, given.rows.X.shape)
+        if model.scale is not None:
+            raise ValueError(
+                f'scale="{model.scale}" needs X in memory, and X is a Dask collection: divide its '
+                "columns beforehand"
+            )
+        model.scale_ = None
+        points = DaskPoints.of(given.rows)
+        fitted = model._fit(points)
+        lazy = of_rows(_PCARows(fitted.found, points.offset), None, given, X, None, sample_weight)
+        model._set(fitted)
+    model.weights_, model.orthogonal_distances_ = lazy[:, 0], lazy[:, 1]
+    model.score_distances_ = lazy[:, 2]
+    beyond = model.orthogonal_distances_ > model.cutoffs_.orthogonal
+    model.outliers_ = beyond | (model.score_distances_ > model.cutoffs_.score)
+
+
+@dataclass(frozen=True)
+class _PCARows:
+    """Weight, orthogonal and score distance of the rows of a block."""
+
+    found: Inferred
+    offset: Array
+
+    def __call__(self, block: Block) -> Array:
+        norms = SquaredNorm(self.offset)(block)
+        values = self.found.measure(Block(block.H - self.offset, norms, block.a))
+        weights, distances = self.found.rows(values)
+        return np.column_stack([weights, distances.orthogonal, distances.score])

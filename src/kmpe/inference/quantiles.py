@@ -1,0 +1,74 @@
+"""Quantiles and medians of a value of all rows, wherever the rows are."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import chdtri
+
+from kmpe.arrays import Array
+from kmpe.losses.scale import quantile
+from kmpe.rows.dask import DaskRows
+from kmpe.rows.source import Block, Rows
+
+__all__ = ["Target", "cutoff_of", "mad_of", "middle_of", "quantile_of"]
+
+Value = Callable[[Block], Array]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target of each row, or minus that."""
+
+    j: int
+    sign: float = 1.0
+
+    def __call__(self, block: Block) -> Array:
+        """Return one number for each row of a block."""
+        return np.asarray(self.sign * block.T[:, self.j])
+
+
+def middle_of(rows: Rows) -> Array:
+    """Return the median of each target, as `kmpe.losses.scale.middle` has it."""
+    low, high = (
+        np.array([quantile_of(rows, Target(j, sign), 0.5) for j in range(rows.n_targets)])
+        for sign in (1.0, -1.0)
+    )
+    return np.asarray(low / 2 - high / 2)
+
+
+def quantile_of(rows: Rows, value: Value, q: float) -> float:
+    """Return the q-quantile of a value of the rows, each as often as it counts."""
+    if isinstance(rows, DaskRows):
+        return rows.quantile(value, q)
+    return quantile(rows.column(value), q, rows.a)
+
+
+def mad_of(rows: Rows, squared: Value, dim: int) -> float:
+    """Return the median residual norm as `kmpe.losses.scale.mad` does, from squared norms."""
+    median = quantile_of(rows, squared, 0.5) / float(chdtri(dim, 0.5))
+    if median > 0:
+        return math.sqrt(median)
+    mean = float(rows.total(_Sum(squared))[0]) / rows.n / dim
+    return math.sqrt(mean) if mean > 0 else 1.0
+
+
+def cutoff_of(rows: Rows, squared: Value, dim: int, z: float = 3.0) -> float:
+    """Return the norm past which a row is none of the others, as `kmpe.losses.scale.cutoff` does.
+
+    Quantiles of cube roots are cube roots of quantiles.
+    """
+    low, middle = (math.cbrt(quantile_of(rows, squared, q)) for q in (0.25, 0.5))
+    width = (middle - low) / 0.6745
+    return float((middle + z * width) ** 1.5) if width > 0 else 3 * mad_of(rows, squared, dim)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """The weighted sum of a value."""
+
+    value: Value
+
+    def __call__(self, block: Block) -> tuple[Array]:
+        return (np.asarray(block.a @ self.value(block)),)
