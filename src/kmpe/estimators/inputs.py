@@ -31,6 +31,7 @@ __all__ = [
     "check_loss",
     "check_number",
     "check_targets",
+    "check_verbose",
     "check_weights",
     "check_whole_number",
     "is_read_by_block",
@@ -161,6 +162,12 @@ def check_whole_number(name: str, value: object, *, auto: bool = False) -> None:
     if not is_whole(value) or value < 1:
         or_auto = ' or "auto"' if auto else ""
         raise ValueError(f"{name}={value!r} must be a whole number of at least 1{or_auto}")
+
+
+def check_verbose(verbose: object) -> None:
+    """Refuse what is not 0, 1, or a larger whole number."""
+    if not (isinstance(verbose, bool) or (is_whole(verbose) and verbose >= 0)):
+        raise ValueError(f"verbose={verbose!r} must be 0, for silence, or 1")
 
 
 def check_number(name: str, value: object, *, zero: bool = False, auto: bool = False) -> None:

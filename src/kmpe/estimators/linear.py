@@ -20,6 +20,7 @@ from kmpe.estimators.inputs import (
     check_loss,
     check_number,
     check_targets,
+    check_verbose,
     check_weights,
     check_whole_number,
     read,
@@ -37,6 +38,7 @@ from kmpe.rows.files import Reader
 from kmpe.rows.source import Outputs, Rows, is_sparse
 from kmpe.rows.standardised import Standardised
 from kmpe.rows.threads import team
+from kmpe.solvers.progress import said
 from kmpe.solvers.record import Fit
 from kmpe.solvers.walk import Walked
 from kmpe.starts.weighted import count
@@ -71,6 +73,8 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
     tol : float, default=1e-10
         Stop when the cost changes by less than this share of itself, and the parameters by less
         than its square root.
+    verbose : int, default=0
+        1 tells on standard error how far a fit has come; 0 is silent.
 
     Attributes
     ----------
@@ -150,12 +154,14 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         alpha: float = 0.0,
         max_iter: int = 300,
         tol: float = 1e-10,
+        verbose: int = 0,
     ) -> None:
         self.loss = loss
         self.fit_intercept = fit_intercept
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
         """Fit the coefficients.
@@ -171,7 +177,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             How often each row counts. Coefficients, outliers and the choice of the loss depend on
             the ratios of the weights only; standard errors take them as counts.
         """
-        with all_or_nothing(self):
+        with all_or_nothing(self), said(type(self).__name__, self.verbose):
             self._check_parameters()
             if is_dask(X):
                 fit_collections(self, X, y, sample_weight)
@@ -289,3 +295,4 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         check_number("alpha", self.alpha, zero=True)
         check_number("tol", self.tol)
         check_whole_number("max_iter", self.max_iter)
+        check_verbose(self.verbose)

@@ -35,6 +35,7 @@ from kmpe.problems.pca.distances import RowDistances
 from kmpe.rows.arranged import ordered
 from kmpe.rows.source import Rows
 from kmpe.rows.threads import team
+from kmpe.solvers.progress import said
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.walk import Chosen, Walked, walk
@@ -92,6 +93,8 @@ class RobustPCA(Measuring):
         than its square root.
     random_state : int, RandomState or None, default=0
         Seed of the sample that the robust start is made on where rows are many.
+    verbose : int, default=0
+        1 tells on standard error how far a fit has come; 0 is silent.
 
     Attributes
     ----------
@@ -167,6 +170,7 @@ class RobustPCA(Measuring):
         max_iter: int = 100,
         tol: float = 1e-6,
         random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.loss = loss
@@ -177,6 +181,7 @@ class RobustPCA(Measuring):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: npt.ArrayLike | None = None) -> Self:  # noqa: ARG002
         """Fit mean and components.
@@ -195,7 +200,7 @@ class RobustPCA(Measuring):
         -------
         self
         """
-        with all_or_nothing(self):
+        with all_or_nothing(self), said(type(self).__name__, self.verbose):
             if is_dask(X):
                 fit_collections(self, X, sample_weight)
             else:

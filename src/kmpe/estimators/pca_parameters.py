@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from kmpe.estimators.inputs import check_number, check_whole_number, is_whole
+from kmpe.estimators.inputs import check_number, check_verbose, check_whole_number, is_whole
 from kmpe.estimators.projection import check_components
 from kmpe.estimators.scaling import SCALES
 from kmpe.losses import Loss
@@ -46,3 +46,4 @@ def check_parameters(model: Any, shape: tuple[int, ...]) -> None:
     check_components("n_robust_components", model.n_robust_components, shape, share=False)
     check_whole_number("max_iter", model.max_iter)
     check_number("tol", model.tol)
+    check_verbose(model.verbose)

@@ -14,6 +14,7 @@ import numpy as np
 from kmpe.arrays import Array
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Point
+from kmpe.solvers.progress import stepped
 
 __all__ = ["Descent", "Outcome", "descend"]
 
@@ -116,6 +117,7 @@ def descend(
         memory = memory.with_step(moved.theta - point.theta, moved.gradient - point.gradient)
         point = moved
         history.append(point.cost)
+        stepped(point.cost)
     return Descent(point, tuple(history), left, outcome)
 
 

@@ -18,6 +18,7 @@ from kmpe.losses import Loss
 from kmpe.losses.floored import AsPrinted, Floored
 from kmpe.losses.scale import mad
 from kmpe.problems.base import Problem, Theta, Weighted
+from kmpe.solvers.progress import stepped
 from kmpe.solvers.record import Fit, Status
 
 __all__ = ["floored", "reweight"]
@@ -103,6 +104,7 @@ def reweight(
                 break
             moved = descent
         history.append(moved.at.cost)
+        stepped(moved.at.cost)
         change = abs(state.at.cost - moved.at.cost)
         if as_printed and until == "cost":
             settled = _paper_cost(problem, criterion.loss, change) < tol

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from kmpe.losses import Loss
 from kmpe.problems.base import Problem, Theta
 from kmpe.rows.threads import team
+from kmpe.solvers.progress import station
 from kmpe.solvers.record import Fit
 
 __all__ = ["Begun", "Chosen", "Walked", "walk"]
@@ -92,6 +93,9 @@ def walk(
     """Fit a problem: start, choose, solve."""
     # Many small decompositions: BLAS threads would make each of them slower.
     with team():
+        station("start")
         begun = start(problem)
+        station("choice of the loss")
         chosen = replace(choose(begun), scale=begun.scale)
+        station("passes over all rows")
         return Walked(chosen, solve(chosen))

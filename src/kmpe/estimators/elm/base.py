@@ -1,7 +1,6 @@
 """What the two machines share: the hidden layer and the fit of its output weights."""
 
 import numbers
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +16,11 @@ from kmpe.choice.scale import GivenLoss
 from kmpe.choice.widths import choose_machine
 from kmpe.estimators.collections import absent_attribute, by_block, is_dask, without_collections
 from kmpe.estimators.elm.fitting import Fitted, Settings, Unit, fit_drawn, fit_tuned
-from kmpe.estimators.elm.opening import Opening
+from kmpe.estimators.elm.opening import Opening, features_of
 from kmpe.estimators.inputs import (
     check_loss,
     check_number,
+    check_verbose,
     check_weights,
     check_whole_number,
     read,
@@ -77,6 +77,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         forgetting: float = 1.0,
         memory_limit: float | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.loss = loss
         self.n_hidden = n_hidden
@@ -88,6 +89,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self.forgetting = forgetting
         self.memory_limit = memory_limit
         self.random_state = random_state
+        self.verbose = verbose
 
     @property
     def n_hidden_(self) -> int:
@@ -218,9 +220,9 @@ class ELM(BaseEstimator):  # type: ignore[misc]
                 stream, layer, unit, opening, labels = self._opened(batch, opening)
                 earlier = () if opening is None else opening.batches[:-1]
                 for some in earlier:
-                    stream, _ = stream.after(_features(some, layer, unit), self._fit_opening)
+                    stream, _ = stream.after(features_of(some, layer, unit), self._fit_opening)
             assert layer is not None
-            stream, w = stream.after(_features(batch, layer, unit), self._fit_opening)
+            stream, w = stream.after(features_of(batch, layer, unit), self._fit_opening)
         beta = unit.size * stream.theta
         if isinstance(layer, KernelNodes):
             self.hidden_layer_, beta = layer.plain(), layer.original(beta, unit.centre)
@@ -295,15 +297,9 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         check_whole_number("max_iter", self.max_iter)
         check_number("alpha", self.alpha, zero=True, auto=True)
         check_number("tol", self.tol)
+        check_verbose(self.verbose)
         if not (isinstance(self.forgetting, numbers.Real) and 0 < float(self.forgetting) <= 1):
             raise ValueError(f"forgetting={self.forgetting!r} must be above 0 and at most 1")
         limit = self.memory_limit
         if limit is not None and not (isinstance(limit, numbers.Real) and float(limit) >= 0):
             raise ValueError(f"memory_limit={limit!r} must be None or a number of bytes")
-
-
-def _features(batch: Rows, layer: HiddenLayer | KernelNodes | None, unit: Unit) -> Rows:
-    """Return a batch with its features in memory."""
-    # Of another number of targets than before the stream says so.
-    T = unit(batch.T) if batch.n_targets == len(unit.centre) else batch.T
-    return replace(batch, T=T, features=layer).stored()

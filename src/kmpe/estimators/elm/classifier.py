@@ -13,6 +13,7 @@ from kmpe.estimators.elm.base import ELM
 from kmpe.estimators.elm.elsewhere import fit_collections
 from kmpe.estimators.inputs import all_or_nothing, read_with_targets
 from kmpe.losses import Correntropy
+from kmpe.solvers.progress import said
 
 __all__ = ["ELMClassifier"]
 
@@ -33,6 +34,8 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         with these weights. With a random layer it is ``Correntropy(1.0)``, since the scale of
         errors of targets 0 and 1 is known.
     n_hidden, activation, alpha, init, max_iter, tol, forgetting, memory_limit, random_state
+        As in `ELMRegressor`.
+    verbose : int, default=0
         As in `ELMRegressor`.
 
     Attributes
@@ -92,7 +95,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         self
         """
-        with all_or_nothing(self):
+        with all_or_nothing(self), said(type(self).__name__, self.verbose):
             _check_one_label(y)
             if is_dask(X):
                 fit_collections(self, X, y, sample_weight)

@@ -26,6 +26,7 @@ from kmpe.rows.kernel_nodes import KernelNodes
 from kmpe.rows.source import Block, Outputs, Rows
 from kmpe.rows.threads import MOST_KEPT, free_memory
 from kmpe.solvers.minimise import solve
+from kmpe.solvers.progress import station
 from kmpe.solvers.record import Fit
 from kmpe.solvers.reweighted import reweight
 from kmpe.solvers.walk import Chosen, Walked, walk
@@ -145,6 +146,7 @@ def walk_tuned(rows: Rows, settings: Settings, *, classes: bool) -> TunedWalk:
     """Choose the machine of rows of inputs, and fit it to them."""
     unit = Unit.of(rows, settings.loss, classes=classes)
     rows, taken = rows.centred(unit.centre, unit.size), unit.centre if classes else None
+    station("widths on a sample")
     machine = choose_machine(rows, n_hidden=settings.n_hidden, alpha=settings.alpha, classes=taken)
     layer = machine.features
     rows = replace(rows.per(machine.unit), features=layer)

@@ -5,9 +5,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
+from kmpe.estimators.elm.fitting import Unit
+from kmpe.rows.hidden_layer import HiddenLayer
+from kmpe.rows.kernel_nodes import KernelNodes
 from kmpe.rows.source import Rows, is_sparse
 
-__all__ = ["Opening"]
+__all__ = ["Opening", "features_of"]
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,10 @@ class Opening:
         X = sparse.csr_array(sparse.vstack(inputs)) if is_sparse(inputs[0]) else np.vstack(inputs)
         T = np.concatenate([batch.T for batch in self.batches])
         return Rows(X, T, np.concatenate([batch.a for batch in self.batches]))
+
+
+def features_of(batch: Rows, layer: HiddenLayer | KernelNodes | None, unit: Unit) -> Rows:
+    """Return a batch with its features in memory."""
+    # Of another number of targets than before the stream says so.
+    T = unit(batch.T) if batch.n_targets == len(unit.centre) else batch.T
+    return replace(batch, T=T, features=layer).stored()

@@ -10,6 +10,7 @@ from kmpe.estimators.elm.base import ELM
 from kmpe.estimators.elm.elsewhere import fit_collections
 from kmpe.estimators.inputs import all_or_nothing, check_targets, read_with_targets
 from kmpe.inference.intervals import around, radius
+from kmpe.solvers.progress import said
 
 __all__ = ["ELMRegressor"]
 
@@ -64,6 +65,8 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     random_state : int, RandomState or None
         Seed of a random layer; the machine that tunes itself draws nothing but samples of rows,
         which have a fixed one.
+    verbose : int, default=0
+        1 tells on standard error how far a fit has come; 0 is silent.
 
     Attributes
     ----------
@@ -151,7 +154,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         -------
         self
         """
-        with all_or_nothing(self):
+        with all_or_nothing(self), said(type(self).__name__, self.verbose):
             if is_dask(X):
                 fit_collections(self, X, y, sample_weight)
             else:

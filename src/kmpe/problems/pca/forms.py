@@ -153,7 +153,8 @@ class WeightedPCA(ABC):
         return distance(theta, other, self.points.spread)
 
     def _distances(self, theta: Subspace) -> Distances:
-        return Distances(theta.mean - self.points.offset, theta.W)
+        # A copy that travelled is contiguous, and products of other strides have other last digits.
+        return Distances(theta.mean - self.points.offset, np.ascontiguousarray(theta.W))
 
 
 @dataclass(frozen=True)
