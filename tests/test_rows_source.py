@@ -12,7 +12,7 @@ from kmpe.losses import KMPE, MPE, Correntropy
 from kmpe.losses.floored import AsPrinted, Floored
 from kmpe.problems import ridge_sums as ridge
 from kmpe.problems.pca import sums
-from kmpe.problems.pca.points import Mixture, SquaredNorm, _Shift, _sum
+from kmpe.problems.pca.points import Mixture, Shift, SquaredNorm, _sum
 from kmpe.rows import sample, source, standardised
 from kmpe.rows.files import Reader
 from kmpe.rows.hidden_layer import ACTIVATIONS, HiddenLayer
@@ -90,6 +90,31 @@ def test_weights_of_zero_are_no_rows():
     assert (rows.n, rows.n_counted, len(rows)) == (2.5, 2, 4)
 
 
+def test_tied_rows_have_one_order_whether_their_features_are_stored_or_not():
+    ties = np.repeat([[0.0, 1.0], [1.0, 0.0]], 300, axis=0)
+    rows = Rows(X, ties, A, LAYER)
+    np.testing.assert_array_equal(rows.order, rows.stored().order)
+
+
+def test_weights_and_targets_in_other_units():
+    rows = Rows(X, T, A)
+    np.testing.assert_array_equal(rows.per(3.0).a, A / 3.0)
+    doubled = rows.reweighed(lambda block: 2 * block.H[:, 0] ** 2)
+    np.testing.assert_array_equal(doubled.a, A * (2 * X[:, 0] ** 2))
+    centred = rows.centred(np.array([1.0, -1.0]))
+    np.testing.assert_array_equal(centred.T, T - [1.0, -1.0])
+    tiny = rows.centred(np.zeros(2), 2.0**-40)
+    assert np.abs(tiny.T).max() == 1e8
+
+
+def test_values_that_are_kept_are_summed_in_the_blocks_of_their_rows():
+    rows = Rows(X, T, A, most=100)
+    kept = rows.mapped(source._features)
+    assert kept._parts == rows._parts
+    for one, other in zip(kept.total(count_and_sum), rows.total(count_and_sum), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 # -- what is summed can be sent elsewhere ----------------------------------------------------
 
 BETA = RNG.normal(size=(3, 2))
@@ -99,7 +124,7 @@ COLUMNS = [
     ridge.Residuals(BETA),
     ridge.SquaredResiduals(BETA),
     ridge.SquaredNorms(BETA),
-    source._mixed,
+    source.mixed,
     Outputs(BETA),
     source._features,
     DISTANCES,
@@ -133,7 +158,7 @@ MAPS = [
     standardised.Standardised(np.arange(3.0), np.arange(1.0, 4.0), np.ones(3, dtype=bool), True),
     ridge.Projected(None, np.eye(3)[:, :2]),
     ridge.Projected(LAYER, np.eye(8)[:, :3]),
-    _Shift(np.arange(3.0)),
+    Shift(np.arange(3.0)),
     *(HiddenLayer.draw(3, 5, name, np.random.RandomState(0)) for name in ACTIVATIONS),
     HiddenLayer.draw(3, 5, np.arctan, np.random.RandomState(0)),
 ]

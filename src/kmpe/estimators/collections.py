@@ -214,6 +214,12 @@ def _example(X: Any) -> Any:
 
 def absent_attribute(estimator: object, name: str) -> AttributeError:
     """Return the error of an attribute that an estimator does not have, and why it has it not."""
+    derived = getattr(type(estimator), name, None)
+    if isinstance(derived, property) and derived.fget is not None:
+        try:
+            derived.fget(estimator)
+        except AttributeError as error:  # what a property says of itself
+            return error
     said = f"{type(estimator).__name__!r} object has no attribute {name!r}"
     if name == "trust_":
         said += ": it needs the residuals of all rows in order, which a fit to Dask collections "

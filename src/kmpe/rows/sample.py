@@ -1,7 +1,7 @@
 """Samples of the rows that can stand for all of them: one way to draw, one seed.
 
 Rows are put into an order of their own (`Rows.order`), by their targets and then by a fixed mixture
-of their inputs, and drawn by cumulative weight, one from each of equal strata. So permuting the
+of their features, and drawn by cumulative weight, one from each of equal strata. So permuting the
 rows changes nothing, a row of weight 2 is two equal rows, only ratios of weights matter, and a
 sample has the distribution of the targets (stratified sampling; Cochran 1977, chapter 5).
 """

@@ -1,6 +1,6 @@
 """What the two machines share: the hidden layer and the fit of its output weights."""
 
-import numbers
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from kmpe.choice.scale import GivenLoss
 from kmpe.choice.widths import choose_machine
 from kmpe.estimators.collections import absent_attribute, by_block, is_dask, without_collections
 from kmpe.estimators.elm.fitting import Fitted, Settings, Unit, fit_drawn, fit_tuned
-from kmpe.estimators.elm.opening import Opening, features_of
+from kmpe.estimators.elm.opening import Opening, check_stream, features_of
 from kmpe.estimators.inputs import (
     check_loss,
     check_number,
@@ -271,9 +271,6 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         Y = Y.astype(np.result_type(X.dtype, kind), copy=False)
         return Y if self.coef_.ndim == 2 else Y[:, 0]
 
-    def _begins(self) -> bool:
-        return self._stream is None
-
     def _draw_layer(self, X: Any) -> HiddenLayer:
         rng: np.random.RandomState = check_random_state(self.random_state)
         n_hidden = WIDTHS[-1] if isinstance(self.n_hidden, str) else int(self.n_hidden)
@@ -298,8 +295,4 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         check_number("alpha", self.alpha, zero=True, auto=True)
         check_number("tol", self.tol)
         check_verbose(self.verbose)
-        if not (isinstance(self.forgetting, numbers.Real) and 0 < float(self.forgetting) <= 1):
-            raise ValueError(f"forgetting={self.forgetting!r} must be above 0 and at most 1")
-        limit = self.memory_limit
-        if limit is not None and not (isinstance(limit, numbers.Real) and float(limit) >= 0):
-            raise ValueError(f"memory_limit={limit!r} must be None or a number of bytes")
+        check_stream(self.forgetting, self.memory_limit)

@@ -135,7 +135,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         """
         with all_or_nothing(self):
             _check_one_label(y)
-            begins = self._begins()
+            begins = self._stream is None
             X, y = read_with_targets(self, X, y, numeric=False, reset=begins)
             check_classification_targets(y)
             if begins:

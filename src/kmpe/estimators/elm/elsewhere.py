@@ -15,9 +15,11 @@ from kmpe.inference.elsewhere import Freedom, MachineRows, SquaredResidual
 from kmpe.inference.outliers import outlier_limit
 from kmpe.inference.quantiles import mad_of
 from kmpe.problems.ridge import Ridge
+from kmpe.rows.dask import DaskRows
+from kmpe.rows.sample import draw
 from kmpe.rows.source import Rows
 from kmpe.rows.threads import team
-from kmpe.solvers.minimise import START_ROWS
+from kmpe.solvers.minimise import LEAST_ROWS, START_ROWS
 from kmpe.solvers.walk import Walked
 
 __all__ = ["fit_collections"]
@@ -104,6 +106,8 @@ def _set_rows(model: Any, lazy: Any, dim: int) -> None:
 def _set_sample(model: Any, walked: Walked[Ridge, Array], of_each: MachineRows) -> None:
     """Keep residuals of a sample, for intervals."""
     rows: Rows = walked.chosen.sample.rows
+    if isinstance(rows, DaskRows):  # least squares, and Algorithm 1 as printed, need no sample
+        rows = draw(rows, LEAST_ROWS)
     # Rows of a sample stand for others, but decide for themselves alone.
     alone = rows.per(rows.n / rows.n_counted)
     T = of_each.size * rows.T

@@ -1,5 +1,6 @@
 """The first batches of a stream, on which its machine is chosen."""
 
+import numbers
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from kmpe.rows.hidden_layer import HiddenLayer
 from kmpe.rows.kernel_nodes import KernelNodes
 from kmpe.rows.source import Rows, is_sparse
 
-__all__ = ["Opening", "features_of"]
+__all__ = ["Opening", "check_stream", "features_of"]
 
 
 @dataclass(frozen=True)
@@ -66,3 +67,12 @@ def features_of(batch: Rows, layer: HiddenLayer | KernelNodes | None, unit: Unit
     # Of another number of targets than before the stream says so.
     T = unit(batch.T) if batch.n_targets == len(unit.centre) else batch.T
     return replace(batch, T=T, features=layer).stored()
+
+
+def check_stream(forgetting: object, memory_limit: object) -> None:
+    """Refuse what is no share to remember, or no number of bytes."""
+    if not (isinstance(forgetting, numbers.Real) and 0 < float(forgetting) <= 1):
+        raise ValueError(f"forgetting={forgetting!r} must be above 0 and at most 1")
+    real = isinstance(memory_limit, numbers.Real) and float(memory_limit) >= 0
+    if memory_limit is not None and not real:
+        raise ValueError(f"memory_limit={memory_limit!r} must be None or a number of bytes")

@@ -181,7 +181,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self):
-            X, y = read_with_targets(self, X, y, numeric=True, reset=self._begins())
+            X, y = read_with_targets(self, X, y, numeric=True, reset=self._stream is None)
             self._partial_fit(X, check_targets(y), sample_weight)
             if y.ndim == 1:
                 self.coef_ = self.coef_[0]
