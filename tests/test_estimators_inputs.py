@@ -379,3 +379,21 @@ def test_a_warning_turned_into_an_error_leaves_the_estimator_as_it_was(model, da
         with pytest.raises(ConvergenceWarning):
             model.fit(data[0][:400], data[1][:400])
     assert state(model) == before
+
+
+class OnADevice:
+    """An array of another library, as scikit-learn would dispatch on it."""
+
+    shape, ndim = (20, 2), 2
+
+    def __array_namespace__(self):
+        raise AssertionError("never asked")
+
+
+@pytest.mark.parametrize("model", [RobustLinearRegression(), RobustPCA(1), ELMRegressor()])
+def test_arrays_that_are_dispatched_are_refused_in_a_sentence(model, monkeypatch):
+    monkeypatch.setattr("kmpe.estimators.inputs.get_config", lambda: {"array_api_dispatch": True})
+    with pytest.raises(ValueError, match="computes with NumPy, and was given an array of"):
+        model.fit(OnADevice(), np.zeros(20))
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model.fit(X, X[:, 0])

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from kmpe.arrays import Array
-from kmpe.estimators.inputs import all_or_nothing, is_read_by_block, refuse_dask
+from kmpe.estimators.inputs import all_or_nothing, is_read_by_block, refuse_elsewhere
 from kmpe.inference.intervals import GROSS, check_coverage, cross_validated
 from kmpe.inference.outliers import scaled_residuals
 from kmpe.rows.files import Reader, Subset
@@ -111,7 +111,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
-        refuse_dask(self, X, y)
+        refuse_elsewhere(self, X, y)
         if is_read_by_block(X):
             check_consistent_length(X, y)
         else:

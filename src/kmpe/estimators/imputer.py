@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array
-from kmpe.estimators.inputs import all_or_nothing, refuse_dask
+from kmpe.estimators.inputs import all_or_nothing, refuse_elsewhere
 from kmpe.estimators.pca import RobustPCA
 
 __all__ = ["RobustImputer"]
@@ -69,7 +69,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self
         """
         with all_or_nothing(self):
-            refuse_dask(self, X)
+            refuse_elsewhere(self, X)
             X = validate_data(
                 self,
                 X,
@@ -93,7 +93,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         array of shape (n, d)
         """
         check_is_fitted(self)
-        refuse_dask(self, X)
+        refuse_elsewhere(self, X)
         X = validate_data(
             self, X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", reset=False
         )

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -38,7 +39,7 @@ __all__ = [
     "is_whole",
     "read",
     "read_with_targets",
-    "refuse_dask",
+    "refuse_elsewhere",
     "set_parameters",
 ]
 
@@ -63,7 +64,7 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
 
 def read(estimator: BaseEstimator, X: Any, *, reset: bool, **checks: Any) -> Any:
     """Return X checked, or a reader that checks its blocks; ``checks`` as in check_array."""
-    refuse_dask(estimator, X)
+    refuse_elsewhere(estimator, X)
     if is_read_by_block(X):
         return validate_data(estimator, Reader(X), reset=reset, skip_check_array=True)
     return validate_data(estimator, X, reset=reset, dtype=_PRECISIONS, **checks)
@@ -73,7 +74,7 @@ def read_with_targets(
     estimator: BaseEstimator, X: Any, y: Any, *, numeric: bool, reset: bool
 ) -> tuple[Any, npt.NDArray[Any]]:
     """Return X as `read` does, and y checked; numeric targets may have several columns."""
-    refuse_dask(estimator, X, y)
+    refuse_elsewhere(estimator, X, y)
     if is_read_by_block(X):
         X = read(estimator, X, reset=reset)
         y = _check_y(y, multi_output=numeric, y_numeric=numeric, estimator=estimator)
@@ -92,8 +93,17 @@ def read_with_targets(
     return X, y
 
 
-def refuse_dask(estimator: BaseEstimator, *given: Any) -> None:
-    """Refuse Dask collections where they would have to be brought into memory."""
+def refuse_elsewhere(estimator: BaseEstimator, *given: Any) -> None:
+    """Refuse collections and arrays on devices where they would have to be brought into memory."""
+    dispatched = get_config().get("array_api_dispatch", False)
+    for some in given if dispatched else ():
+        library = type(some).__module__.partition(".")[0]
+        other = hasattr(some, "__array_namespace__") or library in ("torch", "cupy")
+        if other and not isinstance(some, np.ndarray | np.generic):
+            raise ValueError(
+                f"{type(estimator).__name__} computes with NumPy, and was given an array of "
+                f"{library} under array_api_dispatch: give it as a NumPy array"
+            )
     if any(is_dask(some) for some in given):
         raise ValueError(
             f"{type(estimator).__name__} takes rows in memory or in files here, and was given a "

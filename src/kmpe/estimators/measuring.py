@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array, Mask
 from kmpe.estimators.collections import by_block, is_dask, lazily
-from kmpe.estimators.inputs import read, refuse_dask
+from kmpe.estimators.inputs import read, refuse_elsewhere
 from kmpe.estimators.projection import Projection
 from kmpe.inference.missing import filled, inflation
 from kmpe.inference.pca import OutlierMap
@@ -103,7 +103,7 @@ class Measuring(Projection):
 
     def _unfilled(self, X: Any) -> npt.NDArray[Any]:
         """Return rows in memory, NaN where a value is missing."""
-        refuse_dask(self, X)
+        refuse_elsewhere(self, X)
         return np.asarray(
             validate_data(
                 self,

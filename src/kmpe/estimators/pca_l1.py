@@ -11,7 +11,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from kmpe.arrays import ROUNDING, Array
-from kmpe.estimators.inputs import all_or_nothing, check_weights, check_whole_number, refuse_dask
+from kmpe.estimators.inputs import (
+    all_or_nothing,
+    check_weights,
+    check_whole_number,
+    refuse_elsewhere,
+)
 from kmpe.estimators.projection import Projection, check_components, check_rows
 from kmpe.problems.pca import Dual, Points
 from kmpe.rows.arranged import ordered
@@ -105,7 +110,7 @@ class PCAL1(Projection):
         self
         """
         with all_or_nothing(self):
-            refuse_dask(self, X)
+            refuse_elsewhere(self, X)
             X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
             self._check_parameters(X.shape)
             a = check_weights(sample_weight, X)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from kmpe.arrays import Array, Mask
-from kmpe.estimators.inputs import all_or_nothing, check_whole_number, refuse_dask
+from kmpe.estimators.inputs import all_or_nothing, check_whole_number, refuse_elsewhere
 from kmpe.estimators.robust.labels import LabelRound, believed, trimming
 from kmpe.estimators.robust.learner import Learner, given_folds
 from kmpe.rows.checks import check_weight_range, counted_weights
@@ -141,7 +141,7 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
-        refuse_dask(self, X, y)
+        refuse_elsewhere(self, X, y)
         X, y = indexable(X, y)
         validate_data(self, X, y, skip_check_array=True)
         labels = np.asarray(_check_y(y, estimator=self))

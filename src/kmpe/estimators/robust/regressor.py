@@ -20,7 +20,7 @@ from kmpe.estimators.inputs import (
     all_or_nothing,
     check_loss,
     check_whole_number,
-    refuse_dask,
+    refuse_elsewhere,
     set_parameters,
 )
 from kmpe.estimators.robust.learner import Learner, given_folds
@@ -153,7 +153,7 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
-        refuse_dask(self, X, y)
+        refuse_elsewhere(self, X, y)
         X, y = indexable(X, y)
         validate_data(self, X, y, skip_check_array=True)
         T = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
