@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
 from sklearn.metrics import log_loss
 
 from kmpe import ELMClassifier
@@ -46,9 +47,9 @@ def test_temperature_and_share_are_found(n_classes, share):
 def test_the_probability_of_a_right_label_is_that_of_bayes():
     F = np.array([[0.2, 0.5, 0.3]])
     s = np.exp(3 * F[0]) / np.exp(3 * F[0]).sum()
-    right = LabelNoise(3.0, 0.2, 3.0).right(F, np.array([1]))
+    right = LabelNoise(3.0, 0.2, 3.0, 0.0).right(F, np.array([1]))
     assert right[0] == pytest.approx(0.8 * s[1] / (0.8 * s[1] + 0.1 * (s[0] + s[2])))
-    assert LabelNoise(3.0, 0.0, 3.0).right(F, np.array([0]))[0] == 1
+    assert LabelNoise(3.0, 0.0, 3.0, 0.0).right(F, np.array([0]))[0] == 1
 
 
 def test_integer_counts_are_repeats():
@@ -62,7 +63,7 @@ def test_integer_counts_are_repeats():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_probabilities_add_up_and_none_is_0(dtype):
     F = np.array([[0, 1, 0], [1e3, -1e3, 0], [0.3, 0.3, 0.4]], dtype=dtype)
-    P = LabelNoise(60.0, 0.1, 60.0).probabilities(F)
+    P = LabelNoise(60.0, 0.1, 60.0, 0.0).probabilities(F)
     np.testing.assert_allclose(P.sum(axis=1), 1, rtol=1e-6)
     assert (P > 0).all()
     assert P.argmax(axis=1).tolist() == [1, 0, 2]
@@ -74,7 +75,7 @@ def test_with_the_noise_known_wrong_labels_lose_their_weight_and_no_others(n_cla
     labels = np.arange(500) % n_classes
     F = np.eye(n_classes)[labels] + 0.1 * rng.normal(size=(500, n_classes))
     given = flipped(labels, 0.2, n_classes, rng)
-    right = LabelNoise(10.0, 0.2, 10.0).right(F, given)
+    right = LabelNoise(10.0, 0.2, 10.0, 0.0).right(F, given)
     assert right[given != labels].max() < 0.1
     assert right[given == labels].min() > 0.9
 
@@ -113,6 +114,21 @@ def test_predictions_are_right_where_a_tenth_of_two_classes_is_flipped(seed):
     model = ELMClassifier().fit(X, given)
     assert model.score(X, y) > 0.98
     assert np.mean(model.outliers_[given == y]) < 0.02
+
+
+def test_weights_do_not_run_away_with_many_classes_and_few_rows():
+    """Weights of a round make those of the next: it must not end where labels are less likely."""
+    right = []
+    for seed in (3, 4, 5):
+        rng = np.random.default_rng(seed)
+        X, y = make_blobs(450, n_features=8, centers=25, cluster_std=4.0, random_state=seed)
+        X *= np.exp(rng.normal(size=8))
+        moved = (y + rng.integers(1, 25, 450)) % 25
+        given = np.where(rng.random(450) < 0.4, moved, y)
+        model = ELMClassifier().fit(X[:150], given[:150])
+        right.append(model.score(X[150:], y[150:]))
+        assert model.outliers_.mean() < 0.6
+    assert np.mean(right) > 0.45
 
 
 def test_probabilities_of_overlapping_classes_are_calibrated():

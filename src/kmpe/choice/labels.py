@@ -14,7 +14,7 @@ from the lowest τ: a label that all rows like it contradict is taken for wrong,
 no surer than need be. Where classes overlap, rows between them say what the temperature is.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import chdtri
@@ -26,11 +26,15 @@ __all__ = ["LabelNoise"]
 
 @dataclass(frozen=True)
 class LabelNoise:
-    """The temperature τ and the share ε of wrong labels, and the temperature of probabilities."""
+    """The temperature τ and the share ε of wrong labels, and the temperature of probabilities.
+
+    Beside them the largest log likelihood, by which fits are compared.
+    """
 
     temperature: float
     share: float
     calibrated: float
+    log_likelihood: float = field(compare=False)
 
     @classmethod
     def of(cls, F: Array, labels: Index, a: Array) -> "LabelNoise":
@@ -44,7 +48,7 @@ class LabelNoise:
         j = np.flatnonzero(allowed.any(axis=0))[-1]
         temperature = temperatures[np.argmax(likelihood[:, j])]
         calibrated = temperatures[np.argmax(allowed.any(axis=1))]
-        return cls(float(temperature), float(shares[j]), float(calibrated))
+        return cls(float(temperature), float(shares[j]), float(calibrated), float(likelihood.max()))
 
     def probabilities(self, F: Array) -> Array:
         """Return the probabilities of the classes, none of them 0."""

@@ -129,7 +129,9 @@ def _for_labels(
 ) -> Machine:
     """Choose the machine of classes: rows are weighed by how probably their labels are right.
 
-    Targets of 0 and 1 have no gross errors, so that the first round needs no weights.
+    Targets of 0 and 1 have no gross errors, so that the first round needs no weights. Weights make
+    the next ones: where labels are many and rows few, rounds may end far from where they began. Of
+    all fits that one is kept whose leave-one-out scores make the labels most likely.
     """
     labels = np.argmax(some.Y + classes, axis=1)
     # Targets of a row are 0 but for one: together they say as much as one number does.
@@ -137,6 +139,7 @@ def _for_labels(
     evidence = replace(evidence, power=1 / evidence.Y.shape[1])
     theta = Theta.start(*Z.shape, common=len(Z) < 20 * Z.shape[1] or evidence.Y.shape[1] < 4)
     w, table = np.ones(len(Z)), []
+    plain, best = Mixture("normal", 1.0), None
     for max_iter in (25, 12):
         log_evidence = 0.0
         if evidence.Y.any():  # else all rows that count have one label
@@ -145,19 +148,22 @@ def _for_labels(
         features = _nodes(scaling, theta, Z, most)
         H = features.of_scaled(Z)
         for _ in range(4):
-            last, E = w, judged(H, some.Y, some.a, w, noise).errors.errors
-            found = LabelNoise.of(some.Y + classes - E, labels, some.a)
+            F = some.Y + classes - judged(H, some.Y, some.a, w, noise).errors.errors
+            found = LabelNoise.of(F, labels, some.a)
+            if best is None or found.log_likelihood > best[-1].log_likelihood:
+                best = features, noise, H, w, found
             if found.share < 0.01:
                 break
             # No row is dropped altogether: it would have no say in the evidence.
-            w = np.maximum(found.right(some.Y + classes - E, labels), 1e-3)
+            last, w = w, np.maximum(found.right(F, labels), 1e-3)
             if _stays(w, last):
                 break
         name = f"labels, {found.share:.1%} of them wrong"
         table.append(_line(log_evidence, theta, w, Mixture(name, 1.0)))
         if found.share < 0.01:
             break
-    plain = Mixture("normal", 1.0)
+    assert best is not None
+    features, noise, H, w, found = best
     return Machine(features, noise, some, H, w, table, unit, plain, place, found)
 
 
