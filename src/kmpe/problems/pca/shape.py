@@ -1,7 +1,8 @@
 """Which form of the weighted PCA problem suits the shape of the data."""
 
-from kmpe.problems.pca.forms import Dual, Iterated, Scatter, WeightedPCA
+from kmpe.problems.pca.forms import Dual, Iterated, Scatter
 from kmpe.problems.pca.points import Points
+from kmpe.problems.pca.weighted import WeightedPCA
 
 __all__ = ["weighted_pca"]
 
