@@ -8,7 +8,7 @@ from joblib import parallel_config
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -141,3 +141,18 @@ def test_options_progress_and_bad_input(capsys):
     assert len(model.classes_) == 3  # as it was
     with pytest.raises(ValueError, match="max_rounds=0 must be"):
         RobustClassifier(GaussianNB(), max_rounds=0).fit(X, y)
+
+
+def test_many_fits_to_a_third_of_the_rows_judge_labels_better_than_one_fit_to_most():
+    """A tree without limits follows every label: with a fifth flipped it needs the committee."""
+    X, y = make_classification(800, 12, n_informative=5, flip_y=0, class_sep=1.5, random_state=11)
+    X, X_new, y, y_new = X[:400], X[400:], y[:400], y[400:]
+    wrong = np.random.default_rng(11).random(400) < 0.2
+    labels = np.where(wrong, 1 - y, y)
+    inner = DecisionTreeClassifier(random_state=0)
+    model = RobustClassifier(inner).fit(X, labels)
+    best, plain = (sklearn.clone(inner).fit(X, given).score(X_new, y_new) for given in (y, labels))
+    assert model.score(X_new, y_new) >= plain + 0.5 * (best - plain)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    alone = cross_val_predict(inner, X, labels, cv=folds)
+    assert np.mean(model.outliers_ == wrong) > np.mean((alone != labels) == wrong) + 0.05

@@ -1,26 +1,19 @@
 """Any classifier on labels of which some are wrong."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.base import ClassifierMixin
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _check_y,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_y, check_is_fitted
 
-from kmpe.arrays import Array, Mask
-from kmpe.estimators.inputs import all_or_nothing, check_whole_number, refuse_elsewhere
-from kmpe.estimators.robust.labels import LabelRound, believed, trimming
-from kmpe.estimators.robust.learner import Learner, given_folds
-from kmpe.rows.checks import check_weight_range, counted_weights
+from kmpe.arrays import Array, Index, Mask
+from kmpe.estimators.robust.base import RobustLearner
+from kmpe.estimators.robust.labels import believed, trimming
+from kmpe.estimators.robust.learner import Learner, LeftOut, drawn_parts, given_folds
 
 __all__ = ["RobustClassifier"]
 
@@ -35,11 +28,13 @@ def _inner_has(method: str) -> Any:
     return check
 
 
-class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class RobustClassifier(ClassifierMixin, RobustLearner):  # type: ignore[misc]
     """Any classifier, made robust to wrong labels.
 
     Labels are doubted by fits without their row: in each round a row is left out if another class
-    has a larger probability, and what is left gives the next, better, fits. Rounds are compared by
+    has a larger probability, and what is left gives the next fits. The judge is the mean of many
+    fits to a third of the rows each, which follows wrong labels less than any fit to all of them,
+    or cross-validation where that agrees with more labels. Rounds are compared by
     the likelihood of the labels, a share of which may be wrong. Where no round makes them more
     likely than the plain fit does, beyond chance, all rows keep their weight.
 
@@ -51,8 +46,9 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     cv : int or splitter, default=5
         The number of folds, or a splitter of scikit-learn's that tests each row once. Folds are
         drawn within the classes, and do not depend on the order of the rows.
-    max_rounds : int, default=5
-        The most rounds after the plain one. Each is a fit for each fold.
+    max_rounds : int, default=2
+        The most rounds after the plain one. Each has a fit for each fold, and thirty to a third of
+        the rows. Rounds confirm what those before have found: more than two find hardly anything.
     n_jobs : int, optional
         Fits at the same time, as in scikit-learn.
     random_state : int, RandomState or None, default=0
@@ -71,9 +67,9 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     outliers_ : array of bool of shape (n,)
         The rows that it leaves out: their labels are doubted.
     outlier_scores_ : array of shape (n,)
-        How much more probable another class is to fits without the row, from -1 to 1.
+        How much more probable another class is to the judge, from -1 to 1.
     probabilities_ : array of shape (n, n_classes)
-        What these fits say.
+        What fits to the believed rows of the other folds say.
     loss_ : str
         What made the weights: "none" or "trimming".
     noise_ : float
@@ -102,53 +98,10 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
     (1.0, 0.0)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        cv: Any = 5,
-        max_rounds: int = 5,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.cv = cv
-        self.max_rounds = max_rounds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Fit the classifier, round by round.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n, d)
-            Inputs, as the classifier takes them.
-        y : array of shape (n,)
-            Labels, of two classes or more.
-        sample_weight : array of shape (n,), optional
-            How often each row counts; the classifier gets it as well.
-
-        Returns
-        -------
-        self
-        """
-        check_whole_number("max_rounds", self.max_rounds)
-        with all_or_nothing(self):
-            self._fit(X, y, sample_weight)
-        return self
-
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
-        refuse_elsewhere(self, X, y)
-        X, y = indexable(X, y)
-        validate_data(self, X, y, skip_check_array=True)
         labels = np.asarray(_check_y(y, estimator=self))
         check_classification_targets(labels)
-        a = _check_sample_weight(sample_weight, labels, dtype=np.float64, ensure_non_negative=True)
-        a = check_weight_range(a)
-        given, (a, _) = (None if sample_weight is None else a), counted_weights(a)
+        given, a = self._weights(sample_weight, labels)
         self.classes_, codes = np.unique(labels[a > 0], return_inverse=True)
         if len(self.classes_) < 2:
             only = self.classes_.tolist()[0]
@@ -159,14 +112,16 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         learner = Learner(self.estimator, X, labels, given, folds, self.n_jobs)
         learner.check()
 
-        def probabilities(w: Array) -> Array:
-            return _left_out(learner, w, self.classes_)
+        soft = "predict_proba" if hasattr(self.estimator, "predict_proba") else "predict"
 
-        rounds: list[LabelRound] = []
-        for this in trimming(codes, a, folds, probabilities, self.max_rounds):
-            rounds.append(this)
-            if self.verbose:
-                print(f"{type(self).__name__}, round {len(rounds)}: {this.describe(a)}")
+        def alone(w: Array) -> Array:
+            return _mean(learner.left_out(w, soft), codes, self.classes_)
+
+        def committee(w: Array) -> Array:
+            parts = drawn_parts(self.cv, X, folds, keys, a, self.random_state)
+            return _mean(learner.from_parts(w, parts, soft), codes, self.classes_)
+
+        rounds = self._watched(trimming(codes, a, folds, alone, committee, self.max_rounds), a)
         best = believed(rounds, a)
         self.estimator_ = learner.fit(best.weights)
         self.weights_ = best.weights
@@ -226,29 +181,19 @@ class RobustClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # t
         check_is_fitted(self)
         return np.asarray(self.estimator_.decision_function(X))
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return who gets which metadata: the classifier gets the weights of ``fit``."""
-        router = MetadataRouter(owner=self)
-        return router.add_self_request(self).add(
-            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
         tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
-        tags.non_deterministic = inner.non_deterministic
         return tags
 
 
-def _left_out(learner: Learner, w: Array, classes: npt.NDArray[Any]) -> Array:
-    """Return the probabilities of all classes by fits without the row; unseen classes have none."""
-    P = np.zeros((len(w), len(classes)))
-    soft = hasattr(learner.estimator, "predict_proba")
-    for test, model, values in learner.left_out(w, "predict_proba" if soft else "predict"):
-        if soft:
-            P[np.ix_(test, np.searchsorted(classes, model.classes_))] = values
+def _mean(fits: list[LeftOut], codes: Index, classes: npt.NDArray[Any]) -> Array:
+    """Return the mean probabilities by fits without the row; unseen classes have none."""
+    P = np.zeros((len(codes), len(classes)))
+    for test, model, values in fits:
+        if values.ndim == 2:
+            P[np.ix_(test, np.searchsorted(classes, model.classes_))] += values
         else:
-            P[test, np.searchsorted(classes, values)] = 1.0
-    return P
+            P[test, np.searchsorted(classes, values)] += 1.0
+    return np.asarray(P / P.sum(axis=1, keepdims=True))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
@@ -16,11 +15,14 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.parallel import Parallel, delayed
 
-from kmpe.arrays import Array, Index
+from kmpe.arrays import Array, Index, Mask
 from kmpe.estimators.inputs import is_whole
 from kmpe.rows.checks import counted_weights, repeats
 
-__all__ = ["Learner", "content_folds", "given_folds", "weight_key"]
+__all__ = ["Learner", "LeftOut", "content_folds", "drawn_parts", "given_folds", "weight_key"]
+
+#: Rows, a fit without them, and what it predicts for them.
+LeftOut = tuple[Index, Any, Any]
 
 # Where meta-estimators keep the learner that they hand weights to.
 _INNER = ("estimator", "regressor", "classifier")
@@ -88,7 +90,7 @@ class Learner:
         """Return the weights that a fit gets: w as it is, or 0 and 1 if the learner takes none."""
         return w if self.key is not None else (w >= 0.5 * w.max()).astype(np.float64)
 
-    def fit(self, w: Array, rows: npt.NDArray[np.bool_] | None = None) -> Any:
+    def fit(self, w: Array, rows: Mask | None = None) -> Any:
         """Return a copy of the learner, fitted to some of the rows with weights w."""
         w = self.used(w) * (1.0 if self.given is None else self.given)
         kept = np.flatnonzero(w > 0 if rows is None else rows & (w > 0))
@@ -100,13 +102,18 @@ class Learner:
             return DummyClassifier().fit(X, y)  # many classifiers refuse a single class
         return clone(self.estimator).fit(X, y, **weights)
 
-    def left_out(self, w: Array, method: str = "predict") -> list[tuple[Index, Any, Any]]:
+    def left_out(self, w: Array, method: str = "predict") -> list[LeftOut]:
         """Return rows of each fold, the fit to the others with weights w, and what it predicts."""
-        tests = [np.flatnonzero(self.folds == k) for k in range(self.folds.max() + 1)]
+        return self._tested(w, [self.folds != k for k in np.unique(self.folds)], method)
+
+    def from_parts(self, w: Array, parts: list[Index], method: str) -> list[LeftOut]:
+        """Return fits to single parts of each partition, and what they predict for all others."""
+        return self._tested(w, [part == k for part in parts for k in np.unique(part)], method)
+
+    def _tested(self, w: Array, fitted: list[Mask], method: str) -> list[LeftOut]:
+        """Return fits to sets of rows, and what they predict for the rest."""
         return list(
-            Parallel(n_jobs=self.n_jobs)(
-                delayed(_tested)(self, w, test, method) for test in tests if len(test)
-            )
+            Parallel(n_jobs=self.n_jobs)(delayed(_tested)(self, w, rows, method) for rows in fitted)
         )
 
     def predicted(self, w: Array, shape: tuple[int, ...]) -> Array:
@@ -117,10 +124,10 @@ class Learner:
         return P
 
 
-def _tested(learner: Learner, w: Array, test: Index, method: str) -> tuple[Index, Any, Any]:
-    rest = np.ones(len(w), dtype=np.bool_)
-    rest[test] = False
-    model = learner.fit(w, rest)
+def _tested(learner: Learner, w: Array, rows: Mask, method: str) -> LeftOut:
+    # With no weight among them all of their rows count.
+    model = learner.fit(w if w[rows].any() else np.ones(len(w)), rows)
+    test = np.flatnonzero(~rows)
     return test, model, getattr(model, method)(_safe_indexing(learner.X, test))
 
 
@@ -181,3 +188,17 @@ def given_folds(cv: Any, X: Any, y: Any, keys: Array, a: Array, random_state: An
             "cv must test every row once: give a number of folds, or a splitter such as KFold"
         )
     return folds
+
+
+def drawn_parts(
+    cv: Any, X: Any, folds: Index, keys: Array, a: Array, random_state: Any
+) -> list[Index]:
+    """Return partitions of the rows, for fits to single parts: ten into thirds.
+
+    Where a splitter of the user's says which rows belong together, its folds are the parts.
+    """
+    if not is_whole(cv):
+        return [folds]
+    rng = check_random_state(random_state)
+    seeds = rng.randint(np.iinfo(np.int32).max, size=10)
+    return [content_folds(X, keys, a, 3, int(seed)) for seed in seeds]

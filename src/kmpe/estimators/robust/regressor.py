@@ -4,36 +4,24 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-from sklearn.utils import get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_array,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.base import RegressorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from kmpe.arrays import Array, Mask
 from kmpe.choice.noise import infer
-from kmpe.estimators.inputs import (
-    all_or_nothing,
-    check_loss,
-    check_whole_number,
-    refuse_elsewhere,
-    set_parameters,
-)
+from kmpe.estimators.inputs import check_loss, set_parameters
+from kmpe.estimators.robust.base import RobustLearner
 from kmpe.estimators.robust.learner import Learner, given_folds
 from kmpe.estimators.robust.rounds import Round, believed, bounded, descent, weighed
 from kmpe.inference.intervals import around, radius
 from kmpe.inference.outliers import scaled_residuals
 from kmpe.losses import Loss
-from kmpe.rows.checks import check_weight_range, counted_weights
 
 __all__ = ["RobustRegressor"]
 
 
-class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
     """Any regressor, made robust to spoilt targets.
 
     Rows are weighed by the errors of fits without them, over rounds in which σ comes down from
@@ -122,44 +110,20 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        self.estimator = estimator
+        super().__init__(
+            estimator,
+            cv=cv,
+            max_rounds=max_rounds,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.loss = loss
-        self.cv = cv
-        self.max_rounds = max_rounds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Fit the regressor, round by round.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n, d)
-            Inputs, as the regressor takes them.
-        y : array of shape (n,) or (n, q)
-            Targets.
-        sample_weight : array of shape (n,), optional
-            How often each row counts; the regressor gets it times the weights of the rows.
-
-        Returns
-        -------
-        self
-        """
-        check_loss(self.loss)
-        check_whole_number("max_rounds", self.max_rounds)
-        with all_or_nothing(self):
-            self._fit(X, y, sample_weight)
-        return self
 
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
-        refuse_elsewhere(self, X, y)
-        X, y = indexable(X, y)
-        validate_data(self, X, y, skip_check_array=True)
+        check_loss(self.loss)
         T = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        a = _check_sample_weight(sample_weight, T, dtype=np.float64, ensure_non_negative=True)
-        a = check_weight_range(a)
-        given, (a, _) = (None if sample_weight is None else a), counted_weights(a)
+        given, a = self._weights(sample_weight, T)
         T2 = T.reshape(len(T), -1)
         folds = given_folds(self.cv, X, y, T2, a, self.random_state)
         learner = Learner(self.estimator, X, y, given, folds, self.n_jobs)
@@ -168,11 +132,7 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         def errors(w: Array) -> Array:
             return np.asarray(T2 - learner.predicted(w, T2.shape))
 
-        rounds = []
-        for this in descent(T2, a, errors, self.max_rounds):
-            rounds.append(this)
-            if self.verbose:
-                print(f"{type(self).__name__}, round {len(rounds)}: {this.describe(a)}")
+        rounds = self._watched(descent(T2, a, errors, self.max_rounds), a)
         best = believed(rounds, a)
         self.loss_, w = self._weigh(best, a)
         self.estimator_ = learner.fit(w)
@@ -224,17 +184,7 @@ class RobustRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # typ
         """Set parameters by name, those of the loss as ``loss__p``."""
         return set_parameters(self, **params)  # type: ignore[no-any-return]
 
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return who gets which metadata: the regressor gets the weights of ``fit``."""
-        router = MetadataRouter(owner=self)
-        return router.add_self_request(self).add(
-            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
-        )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.target_tags.multi_output = inner.target_tags.multi_output
-        tags.non_deterministic = inner.non_deterministic
+        tags.target_tags.multi_output = get_tags(self.estimator).target_tags.multi_output
         return tags

@@ -1,0 +1,105 @@
+"""What robust regressors and classifiers of any kind share: arguments, weights, routing."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from kmpe.arrays import Array
+from kmpe.estimators.inputs import all_or_nothing, check_whole_number, refuse_elsewhere
+from kmpe.rows.checks import check_weight_range, counted_weights
+
+__all__ = ["RobustLearner"]
+
+
+class Described(Protocol):
+    """A round that says in words what it has found."""
+
+    def describe(self, a: Array) -> str: ...
+
+
+R = TypeVar("R", bound=Described)
+
+
+class RobustLearner(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A learner that is fitted in rounds, each of which weighs the rows by those before."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        cv: Any = 5,
+        max_rounds: int = 2,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.max_rounds = max_rounds
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
+        """Fit the learner, round by round.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n, d)
+            Inputs, as the learner takes them.
+        y : array of shape (n,) or (n, q)
+            Targets, or labels of two classes or more.
+        sample_weight : array of shape (n,), optional
+            How often each row counts; the learner gets it times the weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        refuse_elsewhere(self, X, y)
+        check_whole_number("max_rounds", self.max_rounds)
+        with all_or_nothing(self):
+            X, y = indexable(X, y)
+            validate_data(self, X, y, skip_check_array=True)
+            self._fit(X, y, sample_weight)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
+        raise NotImplementedError
+
+    def _weights(
+        self, sample_weight: npt.ArrayLike | None, T: npt.NDArray[Any]
+    ) -> tuple[Array | None, Array]:
+        """Return weights as the learner gets them, None if none are given, and in counted rows."""
+        a = _check_sample_weight(sample_weight, T, dtype=np.float64, ensure_non_negative=True)
+        a = check_weight_range(a)
+        return (None if sample_weight is None else a), counted_weights(a)[0]
+
+    def _watched(self, rounds: Iterable[R], a: Array) -> list[R]:
+        """Return all rounds, printing a line for each if the user asks for it."""
+        done = []
+        for this in rounds:
+            done.append(this)
+            if self.verbose:
+                print(f"{type(self).__name__}, round {len(done)}: {this.describe(a)}")
+        return done
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return who gets which metadata: the learner gets the weights of ``fit``."""
+        router = MetadataRouter(owner=self)
+        return router.add_self_request(self).add(
+            estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = inner.non_deterministic
+        return tags
