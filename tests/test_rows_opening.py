@@ -153,7 +153,7 @@ def test_what_cannot_be_opened_is_said(tmp_path):
     with pytest.raises(ValueError, match=r"one kind, and holds .csv, parquet"):
         kmpe.rows.open(tmp_path)
     pq.write_table(pa.table({"name": ["a", "b"]}), tmp_path / "words.parquet")
-    with pytest.raises(ValueError, match=r"'name' .* is no number"):
+    with pytest.raises(ValueError, match=r"'name' .* does not hold numbers"):
         kmpe.rows.open(tmp_path / "words.parquet")
     np.save(tmp_path / "x.npy", X)
     with pytest.raises(ValueError, match="numbers of columns"):

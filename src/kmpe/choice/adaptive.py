@@ -2,8 +2,8 @@
 
 The residuals of a better fit show the noise more sharply, so the choice of the loss
 (`kmpe.choice.loss`) and the fit are made in turns, on a sample where rows are many. Bad leverage
-points of the start have no weight: a loss that never quite lets go, as those that suit heavy tails,
-would follow them.
+points of the start have no weight: a loss for heavy tails, which never rejects a row
+completely, would follow them.
 
 Noise that is independent of the inputs leaves every loss with the same slopes. Where those of the
 chosen loss differ from those of the MM-estimate by more than chance, the noise does depend on the

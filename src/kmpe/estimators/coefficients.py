@@ -1,4 +1,4 @@
-"""What a linear regression says of its coefficients: intervals, a table, tests."""
+"""Inference on the coefficients of a linear regression: intervals, a summary, tests."""
 
 from abc import ABC, abstractmethod
 from typing import Any

@@ -225,8 +225,8 @@ def absent_attribute(estimator: object, name: str) -> AttributeError:
         said += ": it needs the residuals of all rows in order, which a fit to Dask collections "
         said += "does not have; weights_ and outlier_scores_ are lazy arrays"
     elif name in _OF_ROWS and "n_features_in_" in vars(estimator):
-        said += ": a model that was fitted to Dask collections keeps what it says of rows out of "
-        said += "files and copies, whose graphs may hold all the data"
+        said += ": a model that was fitted to Dask collections does not carry row attributes into "
+        said += "files and copies, as their graphs may hold all the data"
     return AttributeError(said)
 
 

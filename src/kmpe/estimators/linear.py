@@ -52,7 +52,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
     Coefficients minimise ½ Σ ρ(‖yᵢ - xᵢβ - b‖²) + ½ α ‖β‖². With ``loss="adaptive"`` ρ is minus
     the log density of the noise, as a dictionary of shapes and the residuals tell it: near least
     squares for Gaussian noise, near least absolute deviations for Laplace noise, a loss with an
-    edge for bounded noise, one that lets go of outliers where there are any. The start is an
+    edge for bounded noise, one that rejects outliers where there are any. The start is an
     MM-estimate, and bad leverage points have no weight.
 
     Where the noise is not symmetric, the slopes are the same for every loss but the intercept is
@@ -85,8 +85,8 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
     loss_ : Loss
         The loss with σ as a number: the chosen one.
     noise_ : Noise or None
-        What the residuals say about the noise, in words and probabilities; print it. None for a
-        given loss, for several targets, and below five rows for two coefficients.
+        The shape of the noise, inferred from the residuals, with probabilities; print it. None for
+        a given loss, for several targets, and below five rows for two coefficients.
     weights_ : array of shape (n,)
         The weight ρ' of each row at the solution, 0 for a bad leverage point. It is what the loss
         says: for bounded noise rows near its edge have the largest.

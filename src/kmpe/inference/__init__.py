@@ -1,1 +1,1 @@
-"""What a fit says of itself: covariance, outliers, intervals."""
+"""Inference after a fit: covariance, outliers, intervals."""

@@ -166,7 +166,7 @@ def cautions(found: Report, standard: Standardised, names: list[str], loss: Loss
     if found.df >= 1 and found.scale > 0 and np.isnan(errors).any():
         sentences.append(
             f"{loss} has no standard errors here: ψ has no bound at the smallest residuals, or no "
-            "slope where the residuals are, or their squares are no numbers in these units."
+            "slope where the residuals are, or their squares overflow or vanish in these units."
         )
     return sentences
 

@@ -145,7 +145,9 @@ def _parquet(path: Path, target: Target) -> Table:
     kinds = [dataset.schema.field(name).type.to_pandas_dtype() for name in columns]
     for name, kind in zip(columns, kinds, strict=True):
         if np.dtype(kind).kind not in "fiub":
-            raise ValueError(f"column {name!r} of {path} is no number: encode it, or leave it out")
+            raise ValueError(
+                f"column {name!r} of {path} does not hold numbers: encode it, or leave it out"
+            )
     dtype = np.float32 if all(kind is np.float32 for kind in kinds) else np.float64
 
     def read(part: Any) -> npt.NDArray[Any]:

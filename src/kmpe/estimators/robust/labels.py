@@ -67,8 +67,7 @@ class LabelRound:
     def beats(self, other: "LabelRound", a: Array) -> bool:
         """Return whether labels are more likely than by another round, by two standard errors.
 
-        One would bring back more with 40% of a few hundred labels flipped, where likelihoods tell
-        little (unpruned trees: 0.70 of the labels right instead of 0.61), but leaves out good rows
+        One would bring back more with 40% of a few hundred labels flipped, but leaves out good rows
         of tables with right labels, such as iris with nearest neighbours.
         """
         gain = other.surprise - self.surprise
