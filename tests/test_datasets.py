@@ -165,7 +165,7 @@ def test_a_file_that_is_a_folder_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(DatasetNotFoundError, match="there are servo, concrete"):
+    with pytest.raises(DatasetNotFoundError, match="use servo, concrete"):
         load("iris")
 
 
