@@ -400,7 +400,7 @@ def test_a_model_is_small_however_large_the_data(name):
     assert len(pickle.dumps(model)) < 2e6
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(parameters(again), parameters(model))
-    with pytest.raises(AttributeError, match="out of files and copies"):
+    with pytest.raises(AttributeError, match="into files and copies"):
         _ = again.weights_
 
 
