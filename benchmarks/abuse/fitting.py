@@ -1,6 +1,5 @@
 """One fit: what came of it, what it warned of, what it left behind, and how long it took."""
 
-import contextlib
 import os
 import threading
 import time
@@ -100,19 +99,10 @@ def _surroundings() -> dict[str, Any]:
     return {
         "BLAS threads": [library.num_threads for library in _libraries()],
         "threads": threading.active_count(),
-        "open files": _open_files(),
+        "open files": len(os.listdir(_DESCRIPTORS)) if _DESCRIPTORS.exists() else 0,
         "numpy's error state": np.geterr(),
         "numpy's random numbers": np.random.get_state()[2],  # noqa: NPY002
     }
-
-
-def _open_files() -> list[str]:
-    """Return the paths of open files. Sockets and pipes of other threads come and go."""
-    paths = []
-    for descriptor in os.listdir(_DESCRIPTORS) if _DESCRIPTORS.exists() else []:
-        with contextlib.suppress(OSError):  # listing opens one itself
-            paths.append(os.readlink(_DESCRIPTORS / descriptor))
-    return sorted(path for path in paths if path.startswith("/") and not path.startswith("/proc"))
 
 
 def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
