@@ -1,5 +1,6 @@
 """What robust regressors and classifiers of any kind share: arguments, weights, routing."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Protocol, Self, TypeVar
 
@@ -26,7 +27,7 @@ class Described(Protocol):
 R = TypeVar("R", bound=Described)
 
 
-class RobustLearner(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class RobustLearner(MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A learner that is fitted in rounds, each of which weighs the rows by those before."""
 
     def __init__(
@@ -70,8 +71,9 @@ class RobustLearner(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             self._fit(X, y, sample_weight)
         return self
 
+    @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
-        raise NotImplementedError
+        """Fit the learner to rows that were checked, and set what was found."""
 
     def _weights(
         self, sample_weight: npt.ArrayLike | None, T: npt.NDArray[Any]
