@@ -8,7 +8,7 @@ import pytest
 @pytest.fixture(scope="session")
 def browser():
     """Return headless Chromium, started once."""
-    playwright = pytest.importorskip("playwright.sync_api")
+    playwright = pytest.importorskip("playwright.sync_api", reason="make test-site has it")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         pytest.skip("chromium is not installed")

@@ -12,8 +12,10 @@ from kmpe.rows.chunks import Chunk, Chunks
 from kmpe.rows.files import Reader
 from kmpe.rows.source import Rows
 
-pa = pytest.importorskip("pyarrow")
-pq = pytest.importorskip("pyarrow.parquet")
+pa = pytest.importorskip("pyarrow", reason="Parquet files need pyarrow, which is not installed")
+pq = pytest.importorskip(
+    "pyarrow.parquet", reason="Parquet files need pyarrow, which is not installed"
+)
 
 
 def table(n=12_000, d=4, seed=0):

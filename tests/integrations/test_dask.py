@@ -23,9 +23,9 @@ from kmpe import (
 from kmpe.rows import cluster, threads
 from kmpe.rows.source import rows_per_block
 
-dask = pytest.importorskip("dask")
-da = pytest.importorskip("dask.array")
-distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask", reason="make test-integrations has it")
+da = pytest.importorskip("dask.array", reason="make test-integrations has it")
+distributed = pytest.importorskip("distributed", reason="make test-integrations has it")
 
 # Closing a cluster on a busy machine, and data in graphs, are none of ours.
 pytestmark = [
@@ -302,8 +302,8 @@ def test_transforms_and_classes_are_lazy():
 @pytest.mark.parametrize("name", ["huber", "pca", "regressor", "classifier"])
 @pytest.mark.parametrize("least", [3000, 14_000], ids=["many rows", "few rows"])
 def test_data_frames_with_unknown_sizes_and_empty_partitions(name, least):
-    pd = pytest.importorskip("pandas")
-    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas", reason="make test-integrations has it")
+    dd = pytest.importorskip("dask.dataframe", reason="make test-integrations has it")
     X, y = data()
     t = targets(name, y)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=t)

@@ -6,8 +6,8 @@ import pytest
 import kmpe
 from kmpe import RobustLinearRegression, RobustPCA
 
-h5py = pytest.importorskip("h5py")
-zarr = pytest.importorskip("zarr")
+h5py = pytest.importorskip("h5py", reason="make test-integrations has it")
+zarr = pytest.importorskip("zarr", reason="make test-integrations has it")
 
 
 @pytest.fixture(scope="module")
