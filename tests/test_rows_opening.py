@@ -152,16 +152,16 @@ def test_what_cannot_be_opened_is_said(tmp_path):
     as_parquet(X, y, tmp_path / "x.parquet")
     with pytest.raises(ValueError, match="no column 'z'"):
         kmpe.rows.open(tmp_path / "x.parquet", target="z")
-    with pytest.raises(ValueError, match=r"one kind, and holds .csv, parquet"):
+    with pytest.raises(ValueError, match=r"one kind, and contains .csv, parquet"):
         kmpe.rows.open(tmp_path)
     pq.write_table(pa.table({"name": ["a", "b"]}), tmp_path / "words.parquet")
-    with pytest.raises(ValueError, match=r"'name' .* does not hold numbers"):
+    with pytest.raises(ValueError, match=r"'name' .* does not contain numbers"):
         kmpe.rows.open(tmp_path / "words.parquet")
     np.save(tmp_path / "x.npy", X)
     with pytest.raises(ValueError, match="numbers of columns"):
         kmpe.rows.open(tmp_path / "x.npy", target="y")
     np.save(tmp_path / "x.npy", X[0])
-    with pytest.raises(ValueError, match="must hold tables"):
+    with pytest.raises(ValueError, match="must contain tables"):
         kmpe.rows.open(tmp_path / "x.npy")
 
 

@@ -1,10 +1,11 @@
-"""The distinct rows of a table in an order of their own.
+"""The distinct rows of a table in a canonical order.
 
 Sums of the same numbers in another order differ in their last digits, and where a loss has several
-minima these digits may decide which of them is found. A small table is therefore arranged before it
-is fitted: rows by their targets and inputs, equal rows as one that counts for all of them. So the
-order of the rows, and whether a row is repeated or has a weight, changes no digit of a fit; nor
-does the container, as a small sparse table is made dense.
+minima these digits may decide which of them is found. A small table is therefore put into a
+canonical form before it is fitted: rows are sorted by their targets and inputs, and equal rows
+become one row whose weight is the sum of theirs. So the order of the rows, and whether a row is
+repeated or weighted, changes no digit of a fit; nor does the container, as a small sparse table is
+made dense.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ __all__ = ["Arranged", "arranged", "falls", "ordered"]
 
 
 class Arranged(NamedTuple):
-    """A table as it is fitted.
+    """A table in canonical form.
 
     Parameters
     ----------
@@ -27,7 +28,7 @@ class Arranged(NamedTuple):
     X0, T0
         Inputs and targets of the rows without weight.
     back : array of int, or slice
-        Where each given row is among the former, followed by the latter.
+        The position of each given row among the former followed by the latter.
     """
 
     X: Any
@@ -39,10 +40,10 @@ class Arranged(NamedTuple):
 
 
 def arranged(X: Any, T: Array, a: Array) -> Arranged:
-    """Return the distinct rows in their order, and by themselves those without weight.
+    """Return the distinct rows in canonical order, and separately those of weight 0.
 
-    A table of more than one block stays as it is: it would have to be copied as a whole, its sums
-    are sums of blocks, and samples of it are drawn in an order of their own (`kmpe.rows.sample`).
+    A table of more than one block stays as it is: sorting would copy all of it, and samples of it
+    do not depend on the order of its rows (`kmpe.rows.sample`).
     """
     n, d = X.shape
     if 8 * n * d > BLOCK_BYTES:
@@ -65,7 +66,7 @@ def arranged(X: Any, T: Array, a: Array) -> Arranged:
 
 
 def ordered(X: Any, a: Array) -> tuple[Index | slice, Index | slice]:
-    """Return an order of rows without targets that is their own, and the way back from it."""
+    """Return the canonical order of rows without targets, and its inverse permutation."""
     n, d = X.shape
     if not isinstance(X, np.ndarray) or 8 * n * d > BLOCK_BYTES:
         return slice(None), slice(None)
@@ -74,10 +75,10 @@ def ordered(X: Any, a: Array) -> tuple[Index | slice, Index | slice]:
 
 
 def falls(t: Array, a: Array) -> bool:
-    """Whether targets, given as they rise, are put into falling order.
+    """Whether targets, given in increasing order, are put into decreasing order.
 
-    So that the half of their range which has fewer of them comes last: -y has then the same order
-    as y, and subsets that are drawn by the numbers of the rows have the same rows.
+    The half of their range with fewer of them comes last. Then -y has the same order as y, and
+    subsets that are drawn by index have the same rows.
     """
     first = np.flatnonzero(np.append(True, np.diff(t) > 0))
     counts = np.add.reduceat(a, first)
@@ -86,11 +87,12 @@ def falls(t: Array, a: Array) -> bool:
 
 
 def _told_apart(X: Array, T: Array, a: Array) -> tuple[Index, Mask]:
-    """Return the order of rows some of which have equal targets, and which are unlike the last.
+    """Return the order of rows with ties among the targets, and which differ from the one before.
 
-    Of inputs a fixed mixture tells apart nearly all, and is sorted as fast as one column.
+    A fixed linear combination of the inputs tells nearly all of them apart and is as fast to sort
+    as one column.
     """
-    # Not by BLAS, whose order of additions depends on where a row stands.
+    # Not by BLAS: there the order of additions depends on the position of a row.
     mixture = np.einsum("ij,j->i", X, np.sqrt(np.arange(2.0, X.shape[1] + 2.0)))
     order = np.lexsort((a, mixture, *T.T, a == 0))
     new = _new(X, T, a, order)
@@ -101,7 +103,7 @@ def _told_apart(X: Array, T: Array, a: Array) -> tuple[Index, Mask]:
 
 
 def _new(X: Array, T: Array, a: Array, order: Index) -> Mask:
-    """Return which rows, in some order, differ from the one before; those without weight all do."""
+    """Return which rows differ from the one before in an order; those of weight 0 all do."""
     T = T[order]
     new = np.append(True, np.any(T[1:] != T[:-1], axis=1) | (a[order[1:]] == 0))
     alike = np.flatnonzero(~new)

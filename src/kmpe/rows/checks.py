@@ -1,4 +1,4 @@
-"""Values and weights that sums of squares can hold."""
+"""Checks that sums of squares of values and weights neither overflow nor underflow."""
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,11 @@ __all__ = [
     "repeats",
 ]
 
-#: Squares of larger numbers, summed over the rows, overflow; those of numbers below 1 / LARGEST
-#: vanish.
+#: Sums of squares of larger numbers overflow; squares of numbers below 1 / LARGEST underflow.
 LARGEST = 1e150
 _EPS = float(np.finfo(np.float64).eps)
-# Weights of 2 and 3 are in the ratio 1 to 3/2: twice that are whole numbers.
+# Ratios to the smallest weight are tried as fractions with denominators up to this: weights 2 and 3
+# have the ratios 1 and 3/2, and twice these are integers.
 _MOST_MULTIPLES = 6
 
 
@@ -36,7 +36,7 @@ def check_range(values: npt.NDArray[np.floating], what: str, advice: str) -> Non
 
 
 def check_some_size(values: npt.NDArray[np.floating], what: str) -> None:
-    """Refuse values other than zero whose squares all vanish."""
+    """Refuse nonzero values whose squares all underflow."""
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if 0 < largest < 1 / LARGEST:
         raise ValueError(
@@ -45,14 +45,14 @@ def check_some_size(values: npt.NDArray[np.floating], what: str) -> None:
 
 
 def check_some_weight(a: Array) -> Array:
-    """Return sample weights, of which some must count."""
+    """Return sample weights, of which at least one must be positive."""
     if not a.any():
         raise ValueError("every sample_weight is zero: at least one row must count")
     return a
 
 
 def check_weight_range(a: Array) -> Array:
-    """Return sample weights, of which some must count; those of rounding size are 0."""
+    """Return sample weights, of which at least one must be positive; negligible ones become 0."""
     largest = float(check_some_weight(a).max())
     least = negligible(largest)
     too_small = a < least
@@ -60,7 +60,7 @@ def check_weight_range(a: Array) -> Array:
 
 
 def negligible(largest: float) -> float:
-    """Return what sample weights are rounding below, by the largest of them."""
+    """Return the size below which sample weights are rounding, given the largest of them."""
     if not 1 / LARGEST <= largest <= LARGEST:
         raise ValueError(
             f"sample_weight has values as large as {largest:.3g}, and sums of squares in that unit "
@@ -73,13 +73,13 @@ def counted_weights(a: Array, T: Array | None = None) -> tuple[Array, float]:
     """Return sample weights as multiples of a unit, so that they count rows, and the unit.
 
     Choices depend on the number of rows, and must not depend on the unit of the weights. Weights in
-    the ratio of small whole numbers are repeats; of others the mean is the unit, and eleven digits
-    are kept: the same ones in every unit. Targets T whose squares overflow in that unit are
-    refused.
+    the ratio of small integers are numbers of repeats; for others the unit is the mean, and they
+    are rounded to eleven digits, which are the same in every unit. Targets T whose squares overflow
+    in that unit are refused.
     """
     positive = a[a > 0]
     counts = repeats(positive)
-    # Both do not depend on the order of the rows.
+    # Neither depends on the order of the rows.
     unit = float(np.sort(positive).mean() if counts is None else positive.min() / counts.min())
     if T is not None and unit > 1:
         with np.errstate(over="ignore"):
@@ -94,13 +94,13 @@ def counted_weights(a: Array, T: Array | None = None) -> tuple[Array, float]:
 
 
 def eleven_digits(a: Array) -> Array:
-    """Return weights to eleven digits."""
+    """Return weights rounded to eleven digits."""
     mantissa, exponent = np.frexp(a)
     return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 36)), exponent - 36))
 
 
 def repeats(a: Array) -> Array | None:
-    """Return how often each row counts, if positive weights are in the ratio of whole numbers."""
+    """Return the number of repeats of each row, if positive weights are in integer ratios."""
     least = float(a.min())
     fractions = not_whole(a, least)
     if fractions.all():
@@ -109,10 +109,10 @@ def repeats(a: Array) -> Array | None:
 
 
 def not_whole(a: Array, least: float) -> Mask:
-    """Return which of the first multiples of a / least are not all whole numbers."""
+    """Return for which of the first multiples of a / least some are not integers."""
     ratio = a / least
     multiples = np.arange(1, _MOST_MULTIPLES + 1)
-    # Beyond it every number is whole to nine digits.
+    # Above 1e8 every number is an integer to nine digits.
     if ratio.max(initial=0.0) > 1e8:
         return np.ones(len(multiples), dtype=np.bool_)
     return np.array(

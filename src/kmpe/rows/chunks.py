@@ -1,7 +1,7 @@
-"""Rows that a file keeps in chunks: row groups of Parquet, chunks of HDF5 and zarr, whole files.
+"""Rows stored in chunks: row groups of Parquet, chunks of HDF5 and zarr, whole files.
 
-A chunk is decoded as a whole or not at all. Blocks of a pass are smaller than most chunks, and
-several threads read near each other: the last chunks are kept, so that a pass decodes each once.
+A chunk can only be decoded as a whole. Blocks are smaller than most chunks, and several threads
+read neighbouring blocks: the last chunks are cached, so that a pass decodes each chunk once.
 """
 
 from collections import OrderedDict
@@ -17,7 +17,7 @@ __all__ = ["Chunk", "Chunks"]
 
 
 class Chunk(NamedTuple):
-    """Some rows that are read together: how many, and how."""
+    """Rows that are read together: their number, and a function that reads them."""
 
     rows: int
     read: Callable[[], npt.NDArray[Any]]
@@ -41,7 +41,7 @@ class Chunks:
     def __init__(self, chunks: Sequence[Chunk], n_features: int, dtype: npt.DTypeLike) -> None:
         self._chunks = [chunk for chunk in chunks if chunk.rows]
         ends = np.cumsum([0, *(chunk.rows for chunk in self._chunks)])
-        #: The number of the first row of each chunk, and that of all rows.
+        #: The index of the first row of each chunk, and last the number of rows.
         self.starts = np.asarray(ends, dtype=np.intp)
         self.shape = (int(ends[-1]), n_features)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
@@ -68,7 +68,7 @@ class Chunks:
             return self._kept[number]
         rows = np.asarray(self._chunks[number].read(), dtype=self.dtype)
         self._kept[number] = rows
-        # Two threads may stand on either side of a border: two chunks stay whatever they take.
+        # Threads may read on both sides of a boundary: two chunks are kept whatever their size.
         while len(self._kept) > 2 and sum(kept.nbytes for kept in self._kept.values()) > MOST_KEPT:
             self._kept.popitem(last=False)
         return rows

@@ -1,7 +1,7 @@
-"""Rows that are not in memory: a memory map, an HDF5 or a zarr array, anything with row slices.
+"""Rows that are not in memory: memory maps, HDF5 and zarr arrays, anything with row slices.
 
-They are never copied or checked as a whole: each block is checked when it is read. Some of the
-rows are read chunk by chunk, each chunk once, never row by row.
+They are never copied or checked as a whole: each block is checked when it is read. A selection of
+rows is read chunk by chunk, each chunk once.
 """
 
 import threading
@@ -16,7 +16,7 @@ __all__ = ["Reader", "Subset"]
 
 
 class Reader:
-    """Rows of X, read and checked when they are asked for.
+    """Rows of X, read and checked on access.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Reader:
         self.shape: tuple[int, int] = tuple(X.shape)
         kind = np.asarray(X[:1]).dtype
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if kind == np.float32 else np.float64)
-        # A memory map is read by several threads at once; a file's own reader may not allow it.
+        # Several threads may read a memory map at once; other readers may not be thread-safe.
         self._lock = None if isinstance(X, np.ndarray) else threading.Lock()
 
     def __len__(self) -> int:
@@ -44,7 +44,7 @@ class Reader:
         if len(where) == 0:
             return rows
         chunks = self._chunks_of(where)
-        # Grouped by one sort: a comparison for each chunk would take chunks times rows.
+        # Grouped by one sort: comparing every row with every chunk would be slow.
         order = np.argsort(chunks, kind="stable")
         borders = np.flatnonzero(np.diff(chunks[order])) + 1
         for inside in np.split(order, borders):
@@ -54,11 +54,11 @@ class Reader:
         return rows
 
     def _chunks_of(self, where: Index) -> Index:
-        """Return the number of the chunk that each row is in: rows that the file keeps together."""
+        """Return the index of the chunk of each row."""
         starts, chunks = (getattr(self._X, name, None) for name in ("starts", "chunks"))
         if starts is not None:
             return np.asarray(np.searchsorted(starts, where, side="right"))
-        size = 256 << 10  # bytes read at a time where the file has no chunks of its own
+        size = 256 << 10  # bytes per read if the file is not chunked
         rows = int(chunks[0]) if chunks else max(1, size // (8 * max(1, self.shape[1])))
         return np.asarray(where // rows)
 
@@ -70,7 +70,7 @@ class Reader:
 
     def _checked(self, rows: npt.NDArray[Any], first: int) -> npt.NDArray[Any]:
         rows = np.asarray(rows, dtype=self.dtype)
-        # One sum is finite where all values are: the values are looked at only where it is not.
+        # If the sum is finite all values are; only otherwise is each value checked.
         with np.errstate(over="ignore", invalid="ignore"):
             if not np.isfinite(rows.sum()) and not np.isfinite(rows).all():
                 bad = first + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
@@ -79,14 +79,14 @@ class Reader:
 
 
 class Subset:
-    """Some rows of a `Reader`, in an order of their own, still not in memory.
+    """Some rows of a `Reader`, in any order, not in memory.
 
     Parameters
     ----------
     reader : Reader
         The rows.
     index : array of int of shape (m,)
-        Which of them.
+        Their indices.
     """
 
     def __init__(self, reader: Reader, index: Index) -> None:
@@ -101,5 +101,5 @@ class Subset:
         return self._reader[self._index[where]]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Return all rows in memory, for an estimator that wants them so."""
+        """Return all rows as an array, for estimators that need one."""
         return np.asarray(self[:], dtype=dtype)

@@ -44,7 +44,7 @@ def _rbf(distance2: Array) -> Array:
     return np.exp(np.negative(distance2, out=distance2), out=distance2)
 
 
-#: What is applied, in place, to xW + b, by name. "rbf" gets b ‖x - w‖² instead.
+#: Activations by name, applied in place to xW + b, or to b ‖x - w‖² for "rbf".
 ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
     {
         "sigmoid": _sigmoid,

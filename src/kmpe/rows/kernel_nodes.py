@@ -1,8 +1,8 @@
-"""Nodes on rows: inputs of any unit, a width for each of them, smooth and rough functions.
+"""Kernel features: kernel values with some of the rows, the nodes, and a linear part.
 
-The features of a row are its kernel values with some of the rows, the nodes, beside a linear part
-and a constant. A ridge fit to them is Gaussian process regression (Rasmussen and Williams 2006)
-where every row is a node, and its Nyström approximation (Williams and Seeger 2001) where few are.
+A ridge fit to these features is Gaussian process regression (Rasmussen and Williams 2006) if every
+row is a node, and its Nyström approximation (Williams and Seeger 2001) if only some are. The kernel
+has a length scale for each input (automatic relevance determination).
 """
 
 from dataclasses import dataclass, replace
@@ -20,10 +20,10 @@ __all__ = ["Kernel", "KernelNodes", "Scaling", "pivots", "squared_distances"]
 
 @dataclass(frozen=True)
 class Scaling:
-    """The map 4 asinh((x - centre) / (4 size)): straight within the data, a logarithm far out.
+    """The map 4 asinh((x - centre) / (4 size)): linear within the data, logarithmic far out.
 
-    ``per`` is 1 / size, and 0 of a column that does not vary: it tells nothing. Zeros of sparse
-    inputs stay zeros, since their centre is 0.
+    ``per`` is 1 / size, and 0 for a constant column. Zeros of sparse inputs stay zeros, since their
+    centre is 0.
     """
 
     centre: Array
@@ -45,14 +45,14 @@ class Scaling:
 class Kernel:
     """k(x, z) = s exp(-D²/2) + r exp(-c D), D the distance of the scaled inputs times ``scales``.
 
-    The first part is smooth and the second rough: the sum of both learns what the data are. The
-    linear part beside them has the variance l x·z / d, and the constant the variance 10: targets
-    are taken about their median.
+    The first part is smooth (squared exponential), the second rough (exponential). The linear part
+    has the covariance l x·z / d, and the constant the variance 10, since the median is subtracted
+    from the targets.
 
     Parameters
     ----------
     scales : array of shape (d,)
-        One over the width of each input; an input that tells nothing has a small one.
+        One over the length scale of each input; irrelevant inputs have a small one.
     smooth, rough, ratio, linear : float
         s, r, c and l.
     """
@@ -80,7 +80,7 @@ class Kernel:
     def slope(self, Z: Array, B: Array, coef: Array) -> Array:
         """Return the gradient of Σ coef k(z, b) in z at every row of Z.
 
-        At a node its own rough part has a kink, whose slope counts as 0.
+        The rough part of a node has a kink at the node itself, where its slope is taken as 0.
         """
         scaled = Z * self.scales
         D2 = squared_distances(scaled, B * self.scales)
@@ -120,7 +120,7 @@ class KernelNodes:
     Parameters
     ----------
     scaling : Scaling
-        What makes the inputs comparable.
+        Puts the inputs on a common scale.
     kernel : Kernel
         The kernel of scaled inputs.
     nodes : array of shape (L, d)
@@ -156,9 +156,10 @@ class KernelNodes:
         return np.hstack([H, self.kernel.line(Z)])
 
     def slopes(self, beta: Array) -> Array:
-        """Return the root mean squares of the slopes of the plain map along each scaled input.
+        """Return the root mean square slope of the prediction along each scaled input.
 
-        They are those at the nodes, which are rows spread over the data, and of all targets.
+        ``beta`` are coefficients of the plain map. Slopes are taken at the nodes, which are spread
+        over the data, and over all targets.
         """
         L, d = self.nodes.shape
         squares = np.zeros(d)
@@ -174,7 +175,7 @@ class KernelNodes:
         return replace(self, upper=None)
 
     def original(self, beta: Array, centre: Array) -> Array:
-        """Return the coefficients of the plain map, for targets that ``centre`` was taken from."""
+        """Return the coefficients of the plain map, with ``centre`` added back to the targets."""
         L = self.n_nodes
         nodes, rest = beta[:L], beta[L:].copy()
         if self.upper is not None:
@@ -184,10 +185,10 @@ class KernelNodes:
 
 
 def pivots(K: Array, most: int, left: float) -> tuple[Index, Array]:
-    """Return the rows that a pivoted Cholesky factorisation of K takes first, and their factor U.
+    """Return the first pivots of a pivoted Cholesky factorisation of K, and their factor U.
 
-    Each has the largest variance given the ones before (Fine and Scheinberg 2001). It ends after
-    ``most`` rows, or when no row has more than the variance ``left`` unexplained.
+    Each pivot has the largest variance given the ones before (Fine and Scheinberg 2001). It ends
+    after ``most`` pivots, or when no row has a conditional variance above ``left``.
     """
     upper, order, rank, _ = lapack.dpstrf(K, tol=left)
     size = max(1, min(int(rank), most))

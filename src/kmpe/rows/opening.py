@@ -26,7 +26,7 @@ _SUFFIXES = {
 
 
 class Table(NamedTuple):
-    """Inputs that are read block by block, and targets in memory; None without a target.
+    """Inputs that are read block by block, and targets in memory (None without a target).
 
     See Also
     --------
@@ -112,13 +112,13 @@ def _kind(path: Path) -> str:
         if len(kinds) == len(known) == 1:
             return known.pop()
         found = ", ".join(sorted(kinds)) or "nothing"
-        raise ValueError(f"{path} must hold files of one kind, and holds {found}")
+        raise ValueError(f"{path} must contain files of one kind, and contains {found}")
     known_ones = ", ".join(sorted(_SUFFIXES))
     raise ValueError(f"{path} ends in {path.suffix!r}, which is none of {known_ones}")
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return the files of a folder by their names, whatever folders they are in."""
+    """Return the files of a folder and its subfolders, sorted by name."""
     visible = (path for path in folder.rglob("*") if not path.name.startswith((".", "_")))
     return sorted(path for path in visible if path.is_file())
 
@@ -146,7 +146,7 @@ def _parquet(path: Path, target: Target) -> Table:
     for name, kind in zip(columns, kinds, strict=True):
         if np.dtype(kind).kind not in "fiub":
             raise ValueError(
-                f"column {name!r} of {path} does not hold numbers: encode it, or leave it out"
+                f"column {name!r} of {path} does not contain numbers: encode it, or leave it out"
             )
     dtype = np.float32 if all(kind is np.float32 for kind in kinds) else np.float64
 
@@ -158,7 +158,7 @@ def _parquet(path: Path, target: Target) -> Table:
         return rows
 
     chunks = [
-        # count_rows() is that of the whole file (pyarrow 26).
+        # count_rows() of a fragment counts the whole file (pyarrow 26).
         Chunk(sum(group.num_rows for group in part.row_groups), partial(read, part))
         for fragment in dataset.get_fragments()
         for part in fragment.split_by_row_group()
@@ -178,10 +178,10 @@ def _store(path: Path, kind: str) -> Any:
 
 
 def _columns(arrays: list[Any], path: Path, target: Target) -> Table:
-    """Return columns of arrays as inputs, and others as targets."""
+    """Return some columns of the arrays as targets and the others as inputs."""
     shapes = {array.shape[1:] for array in arrays}
     if len(shapes) != 1 or len(shape := shapes.pop()) != 1:
-        raise ValueError(f"{path} must hold tables, all of them with as many columns")
+        raise ValueError(f"{path} must contain tables with the same number of columns")
     numbers = [column for column in _several(target) if isinstance(column, int)]
     if len(numbers) < len(_several(target)) or any(not -shape[0] <= j < shape[0] for j in numbers):
         raise ValueError(f"target={target!r} must be numbers of columns: {path} has {shape[0]}")
@@ -216,7 +216,7 @@ def _arrays(stores: list[Any], path: Path, target: Target, inputs: str | None) -
 
 
 def _chunked(arrays: list[Any], kept: npt.NDArray[np.intp] | None) -> Chunks:
-    """Return the rows of several arrays, or some columns of them."""
+    """Return all columns of several arrays, or some, as chunks."""
     chunks = [Chunk(len(part), partial(part.read, kept)) for a in arrays for part in _slices(a)]
     single = all(array.dtype == np.float32 for array in arrays)
     width = arrays[0].shape[1] if kept is None else len(kept)
@@ -238,7 +238,7 @@ class _Slice(NamedTuple):
 
 
 def _slices(array: Any) -> list[_Slice]:
-    """Return the rows of an array by its own chunks; by 8 MB where it has none."""
+    """Return the chunks of an array; pieces of 8 MB if it is not chunked."""
     n, per_row = array.shape[0], array.dtype.itemsize * array.shape[1]
     chunks = getattr(array, "chunks", None)
     size = int(chunks[0]) if chunks else max(1, (8 << 20) // max(1, per_row))

@@ -1,9 +1,9 @@
-"""Samples of the rows that can stand for all of them: one way to draw, one seed.
+"""Samples of the rows: stratified by the targets (Cochran 1977, chapter 5), one seed.
 
-Rows are put into an order of their own (`Rows.order`), by their targets and then by a fixed mixture
-of their features, and drawn by cumulative weight, one from each of equal strata. So permuting the
-rows changes nothing, a row of weight 2 is two equal rows, only ratios of weights matter, and a
-sample has the distribution of the targets (stratified sampling; Cochran 1977, chapter 5).
+Rows are sorted (`Rows.order`) by their targets and then by a fixed linear combination of their
+features, and drawn by cumulative weight, one from each of equal strata. So permuting the rows
+changes nothing, a row of weight 2 equals two rows, only ratios of weights matter, and the sample
+has the distribution of the targets.
 """
 
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 __all__ = ["GROWTH", "SEED", "Samples", "draw", "draw_rows", "strata"]
 
 SEED = 20160924
-#: A sample that is too small is followed by one that is so many times larger.
+#: The factor by which a sample that is too small is enlarged.
 GROWTH = 4
 
 
 def draw(rows: Rows, size: int, seed: int = 0) -> Rows:
-    """Return ``size`` rows that stand for all of them, in memory; all rows if there are no more.
+    """Return a sample of ``size`` rows in memory, or all rows if there are no more.
 
-    A row that is drawn more than once has that number as its weight. The weights of a sample add
-    up to those of all rows.
+    A row that is drawn several times has that number as its weight. The weights of the sample are
+    scaled to the sum of those of all rows.
     """
     if rows.n_counted <= size:
         return rows
@@ -34,7 +34,7 @@ def draw(rows: Rows, size: int, seed: int = 0) -> Rows:
 
 
 def draw_rows(rows: Rows, size: int, seed: int = 0) -> tuple[Index, Array]:
-    """Return the numbers of the rows that are drawn, rising, and how often each is."""
+    """Return the indices of the rows that are drawn, increasing, and how often each is."""
     chosen, counts = np.unique(rows.at(strata(size, seed)), return_counts=True)
     return chosen, counts.astype(np.float64)
 
@@ -47,16 +47,16 @@ def strata(size: int, seed: int = 0) -> Array:
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples of rows, grown until they miss no feature."""
+    """Samples of rows, enlarged until every feature is represented."""
 
     rows: Rows
 
     def draw(self, size: int, least: float = 0.3) -> Rows:
-        """Draw ``size`` rows, or more if a feature is missing from these, or all of them.
+        """Draw ``size`` rows, or more if these do not represent a feature, or all of them.
 
-        A sample misses a feature when it has less than the share ``least`` of its sum of squares: a
-        column that is zero but for a few rows, such as a rare category. The rows that have it would
-        look like outliers to a fit of the sample.
+        A feature is not represented if its mean square in the sample is less than ``least`` times
+        that of all rows: a column that is zero except in a few rows, such as a rare category. A fit
+        to the sample would take those rows for outliers.
         """
         seed = size
         while size <= self.rows.n_counted // 2:
@@ -71,10 +71,9 @@ class Samples:
 
 
 def _rare(sample: Rows, few: int = 20) -> Index:
-    """Return the features that have one value on nearly all rows of the sample.
+    """Return the features that are constant on all but ``few`` rows of a small sample.
 
-    A column with so many different values as ``few`` is not a rare one; only for others is it worth
-    a pass over all rows to know. Nearly every column shows as many in 512 rows.
+    Only for these is a pass over all rows needed.
     """
     if is_sparse(sample.X):
         return np.flatnonzero(np.diff(sample.X.tocsc().indptr) < few)
@@ -84,8 +83,8 @@ def _rare(sample: Rows, few: int = 20) -> Index:
 
 
 def _changes(H: Array) -> npt.NDArray[np.intp]:
-    """Return how many rows of each feature differ from one of them."""
-    # A rare value is hardly that of both rows.
+    """Return for each feature how many rows differ from a common value."""
+    # Two rows are compared with: both hardly have the rare value.
     one, other = (np.count_nonzero(row != H, axis=0) for row in (H[0], H[len(H) // 2]))
     return np.asarray(np.minimum(one, other))
 

@@ -1,10 +1,10 @@
-"""Rows at given places of the order of all rows, where no one has all of them.
+"""Order statistics of rows that are distributed over parts.
 
-Every part has its rows in order. The places lie between pivots whose ranks are known: in each round
-the parts propose further pivots between those that have a place between them, and say how much
-weight lies below each (multiple selection by sampled splitters; Frazer and McKellar 1970). Each
-round leaves a fourth of the rows, until so few are left that they can be sorted in one place. Ranks
-are exact, so that the answer is that of one sort whatever the parts are.
+Multiple selection by sampled splitters (Frazer and McKellar 1970). Every part has its rows sorted.
+The wanted ranks lie between pivots whose own ranks are known: in each round the parts propose
+further pivots in the intervals that contain a wanted rank, and count the weight below each. Each
+round leaves a quarter of the rows, until those left are few enough to be sorted in one place. Ranks
+are exact, so that the answer is that of one sort of all rows, however they are divided.
 """
 
 from functools import partial
@@ -17,12 +17,12 @@ from kmpe.rows.cluster import Engine
 
 __all__ = ["Ordered", "ordered", "select"]
 
-# Pivots for each place: so much fewer rows are left after each round.
+# Pivots proposed for each wanted rank: a round leaves one row in so many.
 _PIVOTS = 4
 
 
 class Ordered(NamedTuple):
-    """Rows of a part in order: the keys, columns first to last, and the weight up to each row."""
+    """The sorted rows of a part: keys, compared column by column, and cumulative weights."""
 
     keys: Array
     reached: Array
@@ -36,19 +36,19 @@ class Ordered(NamedTuple):
         return low
 
     def below(self, ranks: Index) -> Array:
-        """Return the weight of the first so many rows."""
+        """Return the weight of the rows before each rank."""
         return np.concatenate([[0.0], self.reached])[ranks]
 
 
 def ordered(keys: Array, a: Array) -> Ordered:
-    """Return the rows that have a weight in the order of their keys."""
+    """Return the rows of positive weight, sorted by their keys."""
     counted = np.flatnonzero(a)
     order = counted[np.lexsort(keys[counted].T[::-1])]
     return Ordered(np.asfortranarray(keys[order]), np.cumsum(a[order]))
 
 
 def _bisect(column: Array, low: Index, high: Index, values: Array, *, right: bool) -> Index:
-    """Return where values would stand between low and high of a column, each in its own range."""
+    """Return where values would be inserted into a column, each between its own low and high."""
     low, high = low.copy(), high.copy()
     while True:
         open_ = np.flatnonzero(low < high)
@@ -61,21 +61,21 @@ def _bisect(column: Array, low: Index, high: Index, values: Array, *, right: boo
 
 
 def select(engine: Engine, parts: list[Any], positions: Array) -> Array:
-    """Return the keys of the rows at ``positions``, from 0 to 1 of the weight of all rows.
+    """Return the keys of the rows at the quantiles ``positions`` of the weight of all rows.
 
     Parameters
     ----------
     engine : Engine
-        What runs tasks.
+        The engine that runs the tasks.
     parts : list of references to Ordered
-        The rows. The last of their keys tells any two rows apart.
+        The rows. No two rows have the same last key.
     positions : array of shape (m,)
-        Where to look.
+        Quantiles, from 0 to 1.
     """
     sizes = engine.fetch(engine.map(_size, parts))
     n, total = sum(size for size, _ in sizes), float(sum(weight for _, weight in sizes))
     places = np.asarray(positions * total)
-    # So few rows take next to no time, and a median one round.
+    # Sorting this many rows takes next to no time, and a median then needs one round.
     most = _PIVOTS * max(len(np.unique(places)), 1024)
     ends = Brackets(None, None)
     below, left = np.zeros(1), n
@@ -84,7 +84,7 @@ def select(engine: Engine, parts: list[Any], positions: Array) -> Array:
         proposals = engine.map(partial(_proposed, ends), parts, wanted)
         pivots = _sorted(np.concatenate([*engine.fetch(proposals), *ends.known]))
         ranks, weights = _summed(engine, engine.map(partial(_ranked, pivots), parts))
-        # Places before the first pivot, and after the last, have brackets that are open there.
+        # Brackets before the first pivot and after the last are open on one side.
         rank, below = np.append(0, ranks), np.append(0.0, weights)
         held = np.unique(np.searchsorted(below, places, side="right") - 1)
         ends, below = Brackets.of(pivots, held), below[held]
@@ -103,7 +103,7 @@ class Brackets(NamedTuple):
 
     @classmethod
     def of(cls, pivots: Array, held: Index) -> "Brackets":
-        """Return the ranges with these numbers: range i ends at pivot i."""
+        """Return the ranges with the indices ``held``: range i ends at pivot i."""
         width = pivots.shape[1]
         ends = np.vstack([np.full(width, -np.inf), pivots, np.full(width, np.inf)])
         return cls(ends[held], ends[held + 1])
@@ -122,7 +122,7 @@ class Brackets(NamedTuple):
         return part.ranks(self.low), part.ranks(self.high)
 
     def rows(self, part: Ordered) -> Index:
-        """Return the numbers of the rows of a part that are in any range."""
+        """Return the indices of the rows of a part that are in any range."""
         begin, end = self.ranges(part)
         sizes = end - begin
         shift = np.repeat(begin - np.append(0, np.cumsum(sizes)[:-1]), sizes)
@@ -134,7 +134,7 @@ def _size(part: Ordered) -> tuple[int, float]:
 
 
 def _proposed(ends: Brackets, part: Ordered, wanted: int) -> Array:
-    """Return some keys, evenly spread over the rows of a part that are in question."""
+    """Return keys, evenly spaced by rank, among the rows of a part that are in a range."""
     rows = ends.rows(part)
     some = np.unique(np.linspace(0, len(rows) - 1, min(wanted, len(rows))).astype(np.intp))
     return np.asarray(part.keys[rows[some]])
@@ -146,7 +146,7 @@ def _ranked(pivots: Array, part: Ordered) -> tuple[Array, Array]:
 
 
 def _between(ends: Brackets, part: Ordered) -> Array:
-    """Return the rows of a part that are in question: keys, and in a last column weights."""
+    """Return the rows of a part that are in a range: keys, and weights in a last column."""
     rows = ends.rows(part)
     weights = np.diff(part.reached, prepend=0.0)[rows]
     return np.column_stack([part.keys[rows], weights])
@@ -158,9 +158,9 @@ def _summed(engine: Engine, references: list[Any]) -> tuple[Array, ...]:
 
 
 def chained(engine: Engine, references: list[Any], at_once: int = 8) -> Any:
-    """Return a reference to the sums of tuples of arrays, added one after the other.
+    """Return a reference to the sums of tuples of arrays, added in the order of the parts.
 
-    In the order of the parts, so many in one task: only the last sum has to travel to the client.
+    One task adds ``at_once`` of them: only the last sum is sent to the client.
     """
     so_far = references[0]
     for i in range(1, len(references), at_once):
@@ -183,7 +183,7 @@ def _sorted(keys: Array) -> Array:
 
 
 def _at(rows: Array, ends: Brackets, below: Array, places: Array) -> Array:
-    """Return the keys at places, by the rows in ranges and the weight below each range."""
+    """Return the keys at given ranks, from the rows in ranges and the weight below each range."""
     rows = _sorted(rows)
     keys, a = rows[:, :-1], rows[:, -1]
     reached = np.cumsum(a)

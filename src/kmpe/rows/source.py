@@ -1,8 +1,8 @@
 """Rows of a regression problem or a PCA, read block by block.
 
-Only three things are ever asked of the data: a sum over blocks of rows, one value for each row,
-and a sample of rows. What stands behind a block, a slice of an array, a file or features that are
-computed on the spot, is known here and nowhere else.
+The rest of the package uses the data in three ways only: a sum over blocks of rows, one value per
+row, and a sample of rows. Whether a block is a slice of an array, part of a file, or features
+computed when they are needed, is known here and nowhere else.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,12 +34,13 @@ __all__ = [
 # 200 000 rows of 500 features a pass takes 50 ms with blocks of 8 MB, 64 ms with 4 MB and 105 ms
 # with 1 MB, where the interpreter is in the way of the second thread.
 BLOCK_BYTES = 8 << 20
-#: So many rows show what is typical of the columns.
+#: Rows that are drawn to estimate medians and to find sparse columns: the standard error of a rank
+#: is then at most 1 / (2 √512), 2%.
 GLANCE = 512
 
 
 class Features(Protocol):
-    """A feature map: what the inputs of some rows become."""
+    """A feature map, from inputs to features."""
 
     @property
     def n_features(self) -> int:
@@ -50,7 +51,7 @@ class Features(Protocol):
 
 
 class Block(NamedTuple):
-    """Some rows: features (n × L), dense or sparse, targets (n × q) and sample weights (n)."""
+    """A block of rows: features (n × L), dense or sparse, targets (n × q), sample weights (n)."""
 
     H: Any
     T: Array
@@ -70,11 +71,11 @@ class Rows:
     a : array of shape (n,)
         Sample weights.
     features : Features, optional
-        What is made of the inputs; by default they are the features.
+        The feature map; by default the inputs are the features.
     dropped : tuple of callable
-        The rules by which rows have lost their weight.
+        The rules that set weights of rows to zero.
     most : int, optional
-        The largest number of rows of a block; by default, as many as 8 MB of features are.
+        The largest number of rows of a block; by default those that take 8 MB of features.
     """
 
     X: Any
@@ -86,7 +87,7 @@ class Rows:
 
     @classmethod
     def inputs(cls, X: Any, features: Features | None = None) -> Self:
-        """Return the rows of inputs alone, to predict from."""
+        """Return rows without targets, for predictions."""
         n = X.shape[0]
         return cls(X, np.zeros((n, 0)), np.broadcast_to(np.float64(1.0), n), features)
 
@@ -110,19 +111,19 @@ class Rows:
 
     @cached_property
     def n(self) -> float:
-        """The number of rows as they count: the sum of their weights."""
+        """The number of rows, each counted by its weight: the sum of the weights."""
         return float(self.a.sum())
 
     @cached_property
     def n_counted(self) -> int:
-        """The number of rows that have a weight."""
+        """The number of rows of positive weight."""
         return int(np.count_nonzero(self.a))
 
     @cached_property
     def order(self) -> Index:
-        """The numbers of the rows that have a weight, in an order of their own.
+        """The indices of the rows of positive weight, in an order that does not depend on theirs.
 
-        By their targets; equal ones are told apart by a fixed mixture of the features.
+        They are sorted by their targets, and ties by a fixed linear combination of the features.
         """
         counted = np.flatnonzero(self.a)
         T = self.T[counted]
@@ -137,43 +138,43 @@ class Rows:
         return np.asarray(counted[order])
 
     def _mixture(self, chosen: Index) -> Array:
-        """Return a fixed mixture of the features of some rows, whether these are stored or not."""
+        """Return a fixed linear combination of the features of some rows, stored or computed."""
         alone = replace(self, T=np.zeros((len(self), 0)))
         if 2 * len(chosen) > len(self):
             return np.asarray(alone.column(mixed)[chosen])
         return mixture(alone.block(chosen).H)
 
     def at(self, positions: Array) -> Index:
-        """Return the numbers of the rows at ``positions``, from 0 to 1, of the weight in order."""
+        """Return the indices of the rows at quantiles ``positions`` of the weights in `order`."""
         order = self.order
         reached = np.cumsum(self.a[order])
         at = np.searchsorted(reached, positions * reached[-1], side="right")
         return np.asarray(order[np.minimum(at, len(order) - 1)])
 
     def without(self, rule: Callable[[Block], Array]) -> Self:
-        """Return these rows without weight for those of which ``rule`` returns 1 instead of 0."""
+        """Return these rows with weight 0 where ``rule`` returns 1 instead of 0."""
         return replace(self, a=self.a * (1 - self.column(rule)), dropped=(*self.dropped, rule))
 
     def reweighed(self, value: Callable[[Block], Array]) -> Self:
-        """Return these rows with their weights times a value of each."""
+        """Return these rows with the weight of each multiplied by a value of it."""
         return replace(self, a=self.a * self.column(value))
 
     def per(self, unit: float) -> Self:
-        """Return these rows with their weights in a unit."""
+        """Return these rows with their weights divided by a unit."""
         return replace(self, a=self.a / unit)
 
     def centred(self, centre: Array, size: float = 1.0) -> Self:
-        """Return these rows with their targets less a centre, over a size (`scaled_targets`)."""
+        """Return these rows with targets minus a centre, over a size (`scaled_targets`)."""
         return replace(self, T=scaled_targets(self.T - centre, size))
 
     def block(self, where: slice | Index) -> Block:
-        """Return some rows; sums are taken in double precision whatever X is kept in."""
+        """Return some rows, in double precision whatever the type of X."""
         H = self.X[where]
         if self.features is not None:
             H = self.features(H)
         if not is_sparse(H):
             H = np.asarray(H, dtype=np.float64)
-        # Weights that are one number for all rows are summed in the order of any others.
+        # A broadcast weight is made contiguous: its sum then has the digits of equal weights.
         a = np.ascontiguousarray(self.a[where])
         return Block(H, np.asarray(self.T[where], dtype=np.float64), a)
 
@@ -183,16 +184,16 @@ class Rows:
             yield from map(self.block, part)
 
     def total(self, term: Callable[[Block], tuple[Array, ...]]) -> tuple[Array, ...]:
-        """Return the sums of what ``term`` returns over all blocks, several at a time.
+        """Return the sums over all blocks of the arrays that ``term`` returns, in parallel.
 
-        The digits do not depend on how many. A term is a pure function of its block.
+        The digits do not depend on the number of threads. A term is a pure function of its block.
         """
         return threads.total(self._parts, lambda where: term(self.block(where)))
 
     def column(
         self, value: Callable[[Block], npt.NDArray[Any]], width: int | None = None
     ) -> npt.NDArray[Any]:
-        """Return what ``value`` returns for each row, shape (n,) or with a width (n, width)."""
+        """Return ``value`` of every row, of shape (n,) or, if a width is given, (n, width)."""
         out = np.empty(len(self) if width is None else (len(self), width))
 
         def fill(where: slice) -> None:
@@ -202,10 +203,7 @@ class Rows:
         return out
 
     def mapped(self, value: Callable[[Block], Array]) -> "Rows":
-        """Return rows whose features are the columns that ``value`` returns, kept with the rows.
-
-        Their blocks are those of these rows.
-        """
+        """Return rows whose features are the columns that ``value`` returns, in the same blocks."""
         width = value(self.block(slice(0, 1))).shape[1]
         return Rows(self.column(value, width), self.T, self.a, most=self.per_block)
 
@@ -222,10 +220,7 @@ class Rows:
         return self.column(_features, self.n_features)
 
     def stored(self, dtype: npt.DTypeLike = np.float64) -> Self:
-        """Return these rows with all features computed once and kept in memory.
-
-        Sparse features stay sparse, whatever their type.
-        """
+        """Return these rows with all features computed once and kept in memory, sparse ones too."""
         features = self.features
         if features is None:
             return self
@@ -251,27 +246,31 @@ class Rows:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs hβ of the rows of a block."""
+    """The predictions hβ of the rows of a block."""
 
     coef: Array
 
     def __call__(self, block: Block) -> Array:
-        """Return one row of outputs for each."""
+        """Return the predictions, one row for each row of the block."""
         return np.asarray(block.H @ self.coef)
 
 
 def scaled_targets(T: Array, size: float) -> Array:
-    """Return targets over a size, 1 for targets as they are.
+    """Return targets divided by a size; with size 1 they stay as they are.
 
-    Farther out than 1e8 such sizes they have no weight in any fit, and their squares no digits.
+    They are clipped at ±1e8 sizes: a target beyond that has weight 0 in any bounded loss, and in
+    double precision its square would leave no digits for the others.
     """
     return T if size == 1 else np.clip(T / size, -1e8, 1e8)
 
 
 def mixture(H: Any) -> Array:
-    """Return a fixed mixture of the columns of each row: nearly always, equal rows alone tie."""
+    """Return a fixed linear combination of the columns, which tells nearly all unequal rows apart.
+
+    Its coefficients √2, √3, √4, ... are the same for all data.
+    """
     v = np.sqrt(np.arange(2.0, H.shape[1] + 2.0))
-    # Not by BLAS, whose order of additions depends on where a row stands.
+    # Not by BLAS: there the order of additions depends on the position of a row.
     return np.asarray(H @ v if is_sparse(H) else np.einsum("ij,j->i", H, v))
 
 
@@ -281,7 +280,7 @@ def rows_per_block(n_features: int) -> int:
 
 
 def is_sparse(H: Any) -> bool:
-    """Whether a matrix is one of scipy's sparse ones."""
+    """Whether a matrix is sparse."""
     return hasattr(H, "tocsr")
 
 

@@ -1,4 +1,4 @@
-"""Rows of a sparse matrix, dense a block at a time: never the whole of it."""
+"""Rows of a sparse matrix as dense blocks; the whole matrix is never made dense."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["Dense"]
 
 
 class Dense:
-    """The rows of a CSR matrix as dense ones, made when they are asked for.
+    """The rows of a CSR matrix, made dense when they are read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Standardised inputs with a column of ones, and the way back to the user's coefficients."""
+"""Standardised inputs with a column of ones, and the map back to the user's coefficients."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 __all__ = ["Standardised"]
 
 
-# A difference of squares below this share of them has lost half of its digits.
+# Σx² - n mean² below this share of Σx² has lost half of its digits.
 _CANCELLED = 1e-8
 
 
@@ -36,7 +36,7 @@ class Standardised:
         if is_sparse(rows.X) or not intercept:
             about = np.zeros(rows.n_features)
         else:
-            # Sums of squares about a point near the rows lose no digits.
+            # Sums of squares about a point near the rows do not cancel.
             about = rows.block(slice(0, GLANCE)).H.mean(axis=0)
         with np.errstate(over="ignore", invalid="ignore"):
             linear, square = (total / rows.n for total in rows.total(_Moments(about)))
@@ -48,7 +48,7 @@ class Standardised:
         else:
             mean, variance = about + linear, square - linear**2
             if np.any(variance < _CANCELLED * linear**2):
-                # The rows that count lie far from the first ones.
+                # The first rows are far from the mean: sums about the mean are needed.
                 linear, square = (total / rows.n for total in rows.total(_Moments(mean)))
                 mean, variance = mean + linear, square - linear**2
             size = np.sqrt(np.maximum(variance, 0.0))
@@ -78,17 +78,17 @@ class Standardised:
         """The matrix from these coefficients to the user's: β = γ / size, b = c - mean β."""
         d = len(self.size)
         back = np.diag(np.append(1 / self.size, [1.0] * self.intercept))
-        # A column that does not vary has the slope 0, and no part in the intercept.
+        # A constant column has the slope 0 and does not enter the intercept.
         back[d:, :d] = -self.mean / self.size * self.varies
         return back
 
     def penalties(self, alpha: float) -> Array:
-        """Return α for the user's slopes, in these coordinates, and 0 for the intercept."""
+        """Return the penalty α of the user's slopes in these coordinates, 0 for the intercept."""
         return np.append(alpha / self.size**2, [0.0] * self.intercept)
 
 
 def _check_size(rows: Rows, about: Array, square: Array) -> None:
-    """Refuse columns that look constant because their deviations vanish when they are squared."""
+    """Refuse columns that seem constant only because the squares of their deviations underflow."""
     doubtful = square < 1 / LARGEST**2
     if not doubtful.any():
         return

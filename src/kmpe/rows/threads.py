@@ -1,11 +1,11 @@
-"""Threads for passes over the rows, with digits that do not depend on their number, and memory.
+"""Threads for passes over the rows; the digits of sums do not depend on their number.
 
-BLAS threads and our own would fight over the cores. Inside `team` BLAS keeps to one thread per
-caller, and as many workers as BLAS had threads take its place: a user's limits
+BLAS threads and our own would compete for the cores. Inside `team` BLAS uses one thread per caller,
+and there are as many workers as BLAS had threads, so that limits set by the user
 (``OPENBLAS_NUM_THREADS``, `threadpoolctl.threadpool_limits`) hold for both.
 
-Rows are divided into parts by their number and size alone. One worker sums the blocks of a part in
-their order, and the parts are summed in theirs.
+Rows are divided into parts by their number and size alone. One worker adds the blocks of a part in
+order, and the sums of the parts are added in the order of the parts.
 """
 
 import math
@@ -31,14 +31,14 @@ Result = TypeVar("Result")
 Part = list[slice]
 Term = Callable[[slice], tuple[Array, ...]]
 
-#: Bytes that rows kept beside the data take at most: a sample, the first batches of a stream, the
-#: features of data that are out of core.
+#: The largest number of bytes of rows kept in memory beside the data: a sample, the first batches
+#: of a stream, the features of data that are out of core.
 MOST_KEPT = 256 << 20
 _MEMINFO = Path("/proc/meminfo")
 
 
 class Team:
-    """Workers that share the cores; they are hired when there is work for two."""
+    """A pool of threads, started when there is work for at least two."""
 
     def __init__(self, size: int, stack: ExitStack) -> None:
         self.size = size
@@ -61,7 +61,7 @@ _present: ContextVar[Team | None] = ContextVar("_present", default=None)
 
 @contextmanager
 def team() -> Iterator[Team]:
-    """Work with one BLAS thread per worker; inside another team, with that one."""
+    """Limit BLAS to one thread per worker and yield a team; inside another team, yield that one."""
     present = _present.get()
     # The threads of a team do not follow a fork.
     if present is not None and present.process == os.getpid():
@@ -81,10 +81,10 @@ def team() -> Iterator[Team]:
 
 
 class _Blas:
-    """The limit of one thread for BLAS, for as long as any team of the process works.
+    """The limit of one BLAS thread, in force while any team of the process is active.
 
-    The limit belongs to the process, and teams of several threads overlap: the first to enter sets
-    it, the last to leave restores what there was, whichever thread that is.
+    The limit is global to the process, and teams of several threads overlap: the first to enter
+    sets it, and the last to leave restores the number there was, whichever thread that is.
     """
 
     def __init__(self) -> None:
@@ -102,14 +102,14 @@ class _Blas:
             return min(self._before, default=1)
 
     def leave(self) -> None:
-        """Restore the number of threads if nobody works any more."""
+        """Restore the number of threads if no team is active any more."""
         with self._lock:
             self._teams -= 1
             if self._teams == 0:
                 _set_threads(self._before)
 
     def forget_teams(self) -> None:
-        """Begin anew in a forked process: teams and whoever held the lock stayed behind."""
+        """Reset in a forked process, which has neither the teams nor the holder of the lock."""
         self._lock = threading.Lock()
         if self._teams:
             self._teams = 0
@@ -123,7 +123,7 @@ if hasattr(os, "register_at_fork"):
 
 def _set_threads(threads: list[int]) -> None:
     for library, count in zip(_libraries(), threads, strict=True):
-        # From 3.8 on threadpoolctl lets one thread only change the limit, until it is released.
+        # threadpoolctl 3.8 lets only one thread change the limit until that thread releases it.
         release = getattr(library, "clear_controlling_thread", None)
         if release is not None:
             release(force=True)
@@ -135,8 +135,8 @@ def _set_threads(threads: list[int]) -> None:
 @cache
 def _libraries() -> list[Any]:
     """Return the controllers of the BLAS libraries."""
-    # Looking for the libraries takes 2 ms, more than a small fit: once is enough. The import
-    # waits for the first fit for the same reason.
+    # Finding the libraries takes 2 ms, more than a small fit, so it is done once. The import is
+    # deferred to the first fit for the same reason.
     from threadpoolctl import ThreadpoolController
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -146,13 +146,13 @@ def parts(n: int, most: int) -> list[Part]:
     """Return the parts of n rows, each a list of slices of at most ``most`` rows."""
     count = max(1, math.ceil(n / most))
     if 2 * n > most:
-        # Rows that fill half a block are divided among the workers, but not into pieces on which
-        # the interpreter would take as long as the arithmetic.
+        # Half a block or more is divided among the workers, but not into pieces so small that the
+        # interpreter takes as long as the arithmetic.
         count = max(count, min(8, n // 512))
     ends = [n * i // count for i in range(count + 1)]
     blocks = [slice(i, j) for i, j in pairwise(ends)]
-    # Parts of one block share the work evenly; where there are more than 128 blocks, larger parts
-    # have fewer sums to add up.
+    # Parts of one block each balance the load; with more than 128 blocks, parts of several blocks
+    # leave fewer sums to add.
     size = -(-count // 128)
     return [blocks[i : i + size] for i in range(0, count, size)]
 
@@ -193,7 +193,7 @@ def _added(terms: Iterator[tuple[Array, ...]]) -> tuple[Array, ...]:
 
 
 def free_memory() -> int:
-    """Return the number of bytes that can be had without swapping."""
+    """Return the number of bytes that can be allocated without swapping."""
     if _MEMINFO.exists():
         for line in _MEMINFO.read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -201,4 +201,4 @@ def free_memory() -> int:
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return 2 << 30  # where the system does not say
+        return 2 << 30  # a guess where the system does not report it
