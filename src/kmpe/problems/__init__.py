@@ -1,1 +1,1 @@
-"""The weighted least-squares problems: what is solved once the weights are known."""
+"""The weighted least-squares problems: ridge regression on features, and PCA."""

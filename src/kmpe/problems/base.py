@@ -1,11 +1,11 @@
-"""What a weighted least-squares problem is to a solver.
+"""The interface between a weighted least-squares problem and a solver.
 
 A problem has a parameter θ, a residual eᵢ(θ) for each row and the cost
 
     ½ Σ aᵢ ρ(‖eᵢ‖²) + penalty(θ).
 
-Its weights ρ'(‖eᵢ‖²) follow from θ inside each block of rows, so that nothing of the length of the
-data is ever handed around: one pass gives the cost of θ and the moments of the problem weighted
+Its weights ρ'(‖eᵢ‖²) are computed from θ within each block of rows, so that no array with one entry
+per row is passed around: one pass gives the cost of θ and the moments of the problem weighted
 there, and the moments give the minimiser of the weighted problem.
 """
 
@@ -20,7 +20,7 @@ Theta = TypeVar("Theta")
 
 
 class Criterion(Protocol):
-    """What a pass asks of a loss."""
+    """The part of a loss that a pass needs."""
 
     def rho(self, s: Array, /) -> Array:
         """Return ρ(s)."""
@@ -32,25 +32,25 @@ class Criterion(Protocol):
         """Return ρ(s) and ρ'(s)."""
 
     def metric(self, s: Array, w: Array, /) -> Array:
-        """Return a bound of the curvature of ½ ρ(‖e‖²) in any direction of e, at least w = ρ'."""
+        """Return an upper bound of the curvature of ½ ρ(‖e‖²) in e, at least w = ρ'."""
 
 
 @dataclass(frozen=True)
 class Weighted(Generic[Theta]):
-    """A problem weighted by a loss at θ: what one pass over the rows says.
+    """A problem weighted by a loss at θ: the result of one pass over the rows.
 
     Parameters
     ----------
     theta, loss
-        Where, and by which loss.
+        The parameter and the loss.
     misfit : float
         ½ Σ aᵢ ρ(‖eᵢ‖²).
     penalty : float
-        What the cost of θ has beside it.
+        The penalty of θ.
     mass : float
         The sum of the weights, Σ aᵢ wᵢ.
     moments : tuple of array
-        What the problem needs to be solved.
+        The sums that determine the minimiser.
     """
 
     theta: Theta
@@ -71,11 +71,11 @@ class Problem(Protocol[Theta]):
 
     @property
     def sample_weight(self) -> Array:
-        """The number of times that each row counts."""
+        """The sample weights, as numbers of repeats."""
 
     @property
     def n(self) -> float:
-        """The number of rows as they count."""
+        """The sum of the sample weights."""
 
     @property
     def dim(self) -> int:
@@ -87,7 +87,7 @@ class Problem(Protocol[Theta]):
 
     @property
     def majorises(self) -> bool:
-        """Whether weighted steps follow the curvature of losses that weights do not bound."""
+        """Whether weighted steps use `Criterion.metric`, for losses that are not concave in s."""
 
     def squared_residuals(self, theta: Theta, /) -> Array:
         """Return ‖eᵢ‖² of every row."""
@@ -96,7 +96,7 @@ class Problem(Protocol[Theta]):
         """Return ½ Σ aᵢ ρ(‖eᵢ‖²) + penalty."""
 
     def penalty(self, theta: Theta, /) -> float:
-        """Return what the cost has beside the residuals."""
+        """Return the penalty of θ."""
 
     def weighted(self, theta: Theta, loss: Criterion, /) -> Weighted[Theta]:
         """Return the cost of θ and the moments of the problem weighted there, in one pass."""

@@ -1,4 +1,4 @@
-"""The Cholesky factor of a positive definite matrix whose rows and columns are scaled to 1."""
+"""The Cholesky factor of a positive definite matrix, scaled to a diagonal of ones."""
 
 from dataclasses import dataclass
 
@@ -25,15 +25,16 @@ class Factor:
     def of(cls, B: Array) -> "Factor":
         """Factor B, positive definite up to rounding.
 
-        Scaled to a diagonal of ones, B is next to the best conditioned of all its scalings (van
-        der Sluis 1969). A multiple of the identity is added when Cholesky finds it singular,
-        tenfold until it does not: a step gets shorter and stays a descent.
+        Scaled to a diagonal of ones, the condition number of B is within a factor of its order of
+        the best over all diagonal scalings (van der Sluis 1969). If the factorisation fails, a
+        multiple of the identity is added, ten times larger each time: the step gets shorter and
+        remains a descent direction.
         """
-        # What is left of squares that vanish has no digits.
+        # Diagonal entries that underflowed have no digits.
         size = np.sqrt(np.maximum(np.diagonal(B), 0.0))
         size = np.where(size > 1 / LARGEST, size, 1.0)
         scaled = B / size / size[:, None]
-        # LAPACK itself: around it SciPy would take as long again for a few columns.
+        # LAPACK directly: for a few columns SciPy's wrapper doubles the time.
         upper, info = lapack.dpotrf(scaled)
         jitter = 0.0
         while info:
@@ -54,7 +55,7 @@ class Factor:
 
     @property
     def sharp(self) -> bool:
-        """Whether B is so far from singular that its rounding does no harm."""
+        """Whether B is far enough from singular for an accurate solution."""
         diagonal = np.abs(np.diagonal(self.upper))
-        # Cholesky of a matrix of condition 1e12 still has four digits.
+        # At a condition number of 1e12 a Cholesky solution still has four digits.
         return self.jitter == 0 and bool(diagonal.min() > 1e-6 * diagonal.max())

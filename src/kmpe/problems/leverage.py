@@ -11,16 +11,17 @@ __all__ = ["projected", "root_of_inverse", "whitening"]
 def root_of_inverse(gram: Array) -> Array:
     """Return V with VVᵀ the pseudo-inverse of a Gram matrix, so that hᵢVVᵀhᵢᵀ is a leverage.
 
-    With more than 64 columns it is a random projection of that, whose leverages are estimates.
+    With more than 64 columns it is a random projection, whose leverages are estimates.
     """
     return projected(whitening(gram))
 
 
 def projected(V: Array, most: int = 64) -> Array:
-    """Return a random projection of many columns, whose rows have about the same norms.
+    """Return a random projection onto ``most`` columns that nearly preserves the norms of rows.
 
-    That of the symmetric root (VVᵀ)^½: the columns of V may turn with rounding. On ``most`` = 64
-    columns leverages are known to a fifth (√(2 / 64)), for a fraction of the time.
+    Johnson and Lindenstrauss (1984). It projects the symmetric root (VVᵀ)^½, as rounding may rotate
+    the columns of V. With 64 columns the relative standard error of a leverage is √(2 / 64), a
+    fifth.
     """
     if V.shape[1] > most:
         U, lengths, _ = linalg.svd(V, full_matrices=False, check_finite=False)

@@ -1,14 +1,15 @@
 """Ridge regression on features: min ½ Σ aᵢ ρ(‖tᵢ - hᵢβ‖²) + ½ Σ αⱼ ‖βⱼ‖², (23) of the paper.
 
-Linear regression is this problem over standardised columns with a column of ones, the extreme
-learning machine is it over a hidden layer. Weighted at β with Λ = diag(aᵢ ρ'(sᵢ)) its minimiser is
+For linear regression the features are standardised columns and a column of ones, for an extreme
+learning machine the outputs of a hidden layer. Weighted at β with Λ = diag(aᵢ ρ'(sᵢ)) its minimiser
+is
 
     β + B⁻¹g,   B = HᵀCH + diag(α),   g = HᵀΛ(T - Hβ) - αβ,
 
-with C = Λ, which equals (23) in exact arithmetic. As a step from β the rounding of B slows the
-iteration down but does not move where it ends; nor does a C larger than Λ, which losses have whose
-curvature the weights do not bound. Where B is singular and nothing is penalised, the minimiser of
-smallest norm is found from the rows themselves.
+with C = Λ, which equals (23) in exact arithmetic. Written as a step from β, rounding errors of B
+slow the iteration down but do not change its limit; nor does a C larger than Λ, which is needed for
+losses that are not concave in s. If B is singular and nothing is penalised, the minimiser of
+smallest norm is computed from the rows themselves.
 """
 
 import math
@@ -81,7 +82,7 @@ class Ridge:
         if len(rows) >= rows.n_features:
             return cls(rows, np.full(rows.n_features, alpha))
         Q, R, order = linalg.qr(rows.whole().T, mode="economic", pivoting=True, check_finite=False)
-        # Less of a direction than a Gram matrix can tell from rounding is none.
+        # Directions that a Gram matrix cannot tell from rounding are dropped.
         seen = np.abs(np.diagonal(R))
         rank = max(1, int(np.count_nonzero(seen > math.sqrt(SINGULAR) * seen[0])))
         H = np.empty((len(rows), rank))
@@ -89,7 +90,7 @@ class Ridge:
         return cls(Rows.of(H, rows.T, rows.a), np.full(rank, alpha), np.asarray(Q[:, :rank]))
 
     def on(self, rows: Rows) -> "Ridge":
-        """Return the problem on other rows, its penalties in proportion to their number."""
+        """Return the problem on other rows, with penalties in proportion to their number."""
         return replace(self, rows=rows, penalties=self.penalties * (rows.n / self.rows.n))
 
     def take(self, chosen: Index) -> "Ridge":
@@ -109,7 +110,7 @@ class Ridge:
         return Ridge(rows, np.zeros(Q.shape[1]), basis)
 
     def beside(self, H: Array, T: Array) -> "Ridge":
-        """Return the problem with rows that count for nothing after its own, in memory."""
+        """Return the problem with further rows of weight 0 appended, in memory."""
         if len(T) == 0:
             return self
         H = H if self.basis is None else H @ self.basis
@@ -121,17 +122,17 @@ class Ridge:
         return replace(self, rows=rows)
 
     def coefficients(self, theta: Array) -> Array:
-        """Return the β of a parameter of this problem."""
+        """Return β for a parameter of this problem."""
         return theta if self.basis is None else self.basis @ theta
 
     @property
     def sample_weight(self) -> Array:
-        """The number of times that each row counts."""
+        """The sample weights, as numbers of repeats."""
         return self.rows.a
 
     @property
     def n(self) -> float:
-        """The number of rows as they count."""
+        """The sum of the sample weights."""
         return self.rows.n
 
     @property
@@ -144,7 +145,7 @@ class Ridge:
         """The scale below which residuals are rounding: a share of the spread of the targets."""
         T = np.asarray(self.rows.T[self.sample_weight > 0], dtype=np.float64)
         spread = float(np.abs(T - T.mean(axis=0)).mean()) or float(np.abs(T).max())
-        return 1e-9 * spread  # seven digits of sixteen may be lost in the features
+        return 1e-9 * spread  # seven of sixteen digits may be lost in computing the features
 
     @property
     def penalised(self) -> bool:
@@ -210,14 +211,14 @@ class Ridge:
         return Factor.of(self._with_penalties(weighted.moments[0]))
 
     def step(self, weighted: Weighted[Array], factor: Factor) -> Array:
-        """Return β + B⁻¹g, B by its factor."""
+        """Return β + B⁻¹g, given the factor of B."""
         descent = weighted.moments[1] - self.penalties[:, None] * weighted.theta
         return weighted.theta + factor.solve(descent)
 
     def solve(self, weighted: Weighted[Array]) -> Array:
-        """Return the minimiser of the weighted problem, of smallest norm where there are many."""
+        """Return the minimiser of the weighted problem, that of smallest norm if there are many."""
         factor = self.factor(weighted)
-        # A penalty below the rounding of HᵀΛH does not make it definite.
+        # A penalty below the rounding errors of HᵀΛH does not make it positive definite.
         if factor.sharp or (self.penalised and factor.jitter == 0):
             return self.step(weighted, factor)
         return self._minimum_norm(weighted)
@@ -239,9 +240,9 @@ class Ridge:
     def _minimum_norm(self, weighted: Weighted[Array]) -> Array:
         """Return the minimiser of smallest norm, by the singular values of √Λ H.
 
-        The rows are first brought to a triangle, block by block, by orthogonal rotations: these
-        keep the singular values that a Gram matrix would lose. Not as a step: where the rank
-        is lost in rounding, steps would add up to more norm.
+        A QR decomposition, updated block by block, preserves the small singular values that a Gram
+        matrix would lose. β is computed afresh and not as a step: in directions that rounding
+        leaves undetermined, steps would accumulate.
         """
         L = self.rows.n_features
         triangle = np.empty((0, L + self.dim))
@@ -252,6 +253,6 @@ class Ridge:
             triangle = np.asarray(np.linalg.qr(stack, mode="r"))
         cutoff = max(len(self.rows), L) * _EPS
         H, T = triangle[:, :L], triangle[:, L:]
-        # Features whose squares vanish tell nothing, here as in a Gram matrix.
+        # Features whose squares underflow are taken as zero, as in a Gram matrix.
         H = np.where(np.abs(H).max(axis=0, initial=0.0) > 1 / LARGEST, H, 0.0)
         return np.asarray(linalg.lstsq(H, T, cond=cutoff, check_finite=False)[0])

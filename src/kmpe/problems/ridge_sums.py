@@ -1,4 +1,4 @@
-"""What passes over the rows of a ridge problem sum up: pure functions of a block of rows."""
+"""The terms of sums over the rows of a ridge problem: pure functions of a block of rows."""
 
 from dataclasses import dataclass
 from typing import Any

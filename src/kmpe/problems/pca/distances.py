@@ -1,17 +1,17 @@
-"""Two distances of a row from a PCA, and how large they may be.
+"""Orthogonal and score distances of rows from a PCA, and their cut-off values.
 
-The orthogonal distance ‖x - μ - WWᵀ(x - μ)‖ is that from the subspace, the score distance
-(Σ tⱼ² / λⱼ)^½ with t = Wᵀ(x - μ) that from the centre inside it (Hubert, Rousseeuw and Vanden
-Branden 2005). Both limits are prediction limits at the level 0.99 from the k rows of the fit:
+The orthogonal distance ‖x - μ - WWᵀ(x - μ)‖ is measured from the subspace, the score distance
+(Σ tⱼ² / λⱼ)^½ with t = Wᵀ(x - μ) from the centre within it (Hubert, Rousseeuw and Vanden Branden
+2005). Both cut-offs are prediction limits at the level 0.99, from the k rows of the fit:
 
-- The power 2/3 of an orthogonal distance is nearly Gaussian (Wilson and Hilferty 1931): mean and
-  standard deviation of the rows of the fit, and a quantile of Student's t. A fit of an
-  m-dimensional subspace makes squared distances of its own rows smaller by (k - m - 1) / k, and
-  those of others larger by (k + m + 1) / k: the limit is that of others.
+- The power 2/3 of an orthogonal distance is nearly Gaussian (Wilson and Hilferty 1931): its limit
+  is mean plus standard deviation times a quantile of Student's t. Fitting an m-dimensional subspace
+  shrinks the squared distances of the rows of the fit by (k - m - 1) / k and enlarges those of
+  other rows by (k + m + 1) / k; the limit is for other rows.
 - Squared score distances of other rows follow (k² - 1) m / (k (k - m)) F(m, k - m) (Hotelling).
 
-Rows beyond a limit are not in the fit. What that takes from mean and variance of Gaussian rows is
-put back (Croux and Haesbroeck 1999).
+Rows beyond a limit are not in the fit. Mean and variance are corrected for this truncation so that
+they are consistent for Gaussian rows (Croux and Haesbroeck 1999).
 """
 
 import math
@@ -44,7 +44,7 @@ __all__ = [
     "within_limits",
 ]
 
-#: The share of Gaussian rows that each distance lets pass.
+#: The share of Gaussian rows within the limit of each distance.
 LEVEL = 0.99
 #: The share that variances are of: by chance four rows of 100 may be beyond the 99% limit, and
 #: without them the variance of clean rows was 0.7 of what it is.
@@ -52,14 +52,14 @@ WIDE = 0.999
 
 
 class Limits(NamedTuple):
-    """The largest distances of rows that are no outliers."""
+    """The cut-off values of both distances."""
 
     orthogonal: float
     score: float
 
 
 class RowDistances(NamedTuple):
-    """The distances of some rows, and whether either is beyond its limit."""
+    """The distances of some rows, and whether either exceeds its limit."""
 
     orthogonal: Array
     score: Array
@@ -67,21 +67,21 @@ class RowDistances(NamedTuple):
 
 
 def score_limit(k: float, m: int, level: float = LEVEL) -> float:
-    """Return the limit of score distances in m dimensions by k rows."""
+    """Return the limit of score distances in m dimensions, for a fit to k rows."""
     if m == 0 or k <= m + 1:
         return math.inf
     return math.sqrt((k * k - 1) * m / (k * (k - m)) * float(fdtri(m, k - m, level)))
 
 
 def variance_factor(dim: float, level: float = LEVEL) -> float:
-    """Return the variance of Gaussian rows over that of the share ``level`` furthest in."""
+    """Return the variance of Gaussian rows over that of the share ``level`` nearest the centre."""
     if not 0 < dim < math.inf:
         return 1.0
     return level / float(chdtr(dim + 2, float(chdtri(dim, 1 - level))))
 
 
 class Spread(NamedTuple):
-    """Mean and standard deviation of d^(2/3) of Gaussian rows outside the fit, and of how many."""
+    """Mean and standard deviation of d^(2/3) for rows outside the fit, estimated from k rows."""
 
     mean: float
     deviation: float
@@ -97,7 +97,7 @@ class Spread(NamedTuple):
 
     @property
     def dimensions(self) -> float:
-        """How many equal Gaussian components have norms of this spread.
+        """The number of independent Gaussian components whose norm has this spread.
 
         The cube root of χ²/q has the mean 1 - u and the variance u with u = 2 / 9q.
         """
@@ -109,9 +109,9 @@ class Spread(NamedTuple):
 
 
 def spread(distances: Array, inside: Mask, m: int, a: Array | None = None) -> Spread:
-    """Return the spread of orthogonal distances by the rows of the fit, each counted ``a`` times.
+    """Return the spread of orthogonal distances, from the rows of the fit with weights ``a``.
 
-    The rows of the fit are the share ``LEVEL`` of all with the smallest distances.
+    These are taken as the share ``LEVEL`` of all rows with the smallest distances.
     """
     x = np.cbrt(distances[inside] ** 2)
     a = np.ones(len(x)) if a is None else a[inside]
@@ -121,7 +121,7 @@ def spread(distances: Array, inside: Mask, m: int, a: Array | None = None) -> Sp
 
 
 def spread_of(k: float, mean: float, squares: float, m: int) -> Spread:
-    """Return the spread by the number of rows of the fit, mean and sum of squares of d^(2/3)."""
+    """Return the spread, given the number of rows of the fit, mean and squares of d^(2/3)."""
     if k <= m + 1:
         return Spread(0.0, 0.0, 0.0)
     deviation = math.sqrt(squares / (k - 1))
@@ -132,9 +132,9 @@ def spread_of(k: float, mean: float, squares: float, m: int) -> Spread:
 
 
 def first_spread(distances: Array, inside: Mask, m: int) -> Spread:
-    """Return the spread when the fit is that of little more than half of the rows.
+    """Return the spread when the fit is to little more than half of the rows.
 
-    The univariate MCD of all rows, reweighted once (Rousseeuw and Leroy 1987).
+    By the univariate MCD of all rows, reweighted once (Rousseeuw and Leroy 1987).
     """
     k = float(np.count_nonzero(inside))
     if k <= m + 1:
@@ -150,7 +150,7 @@ def first_spread(distances: Array, inside: Mask, m: int) -> Spread:
 
 
 def _outside(of_the_fit: Spread, k: float, m: int) -> Spread:
-    """Return the spread for rows outside a fit of k rows from that of its own rows."""
+    """Return the spread for rows outside a fit to k rows, given that of the rows in it."""
     grown = ((k + m + 1) / (k - m - 1)) ** (1 / 3)
     mean, deviation, count = of_the_fit
     return Spread(mean * grown, deviation * grown, count)
@@ -159,8 +159,8 @@ def _outside(of_the_fit: Spread, k: float, m: int) -> Spread:
 def within_limits(T: Array, distances: Array, inside: Mask, *, first: bool) -> Mask:
     """Return which rows are within both limits of a fit to the rows ``inside``.
 
-    ``first`` is a fit of little more than half of the rows, chosen as the nearest to it: the
-    variances of the others are then known by the medians only.
+    ``first``: the fit is to little more than half of the rows, those nearest to it, so that its
+    variances are scaled by the medians.
     """
     k, m = float(np.count_nonzero(inside)), T.shape[1]
     squared = score_distances(T, T[inside]) ** 2
@@ -175,20 +175,20 @@ def within_limits(T: Array, distances: Array, inside: Mask, *, first: bool) -> M
 
 
 def score_distances(T: Array, of_the_fit: Array) -> Array:
-    """Return the score distances of rows by mean and covariance of the scores of a fit."""
+    """Return score distances, with mean and covariance of the scores of the fit."""
     return ScoreDistance.of(of_the_fit)(T)
 
 
 @dataclass(frozen=True)
 class ScoreDistance:
-    """The distance of scores from a mean, along axes over their standard deviations."""
+    """The Mahalanobis distance of scores."""
 
     mean: Array
     axes: Array
 
     @classmethod
     def of(cls, scores: Array) -> "ScoreDistance":
-        """Return the distance by mean and covariance of the scores of a fit."""
+        """Return the distance with mean and covariance of the scores of a fit."""
         k, m = scores.shape
         if m == 0 or k < 2:
             return cls(np.zeros(m), np.zeros((m, 0)))
@@ -198,15 +198,15 @@ class ScoreDistance:
         return cls(mean, U / _deviations(variances, 0.0))
 
     def __call__(self, T: Array) -> Array:
-        """Return one for each row."""
+        """Return the distance of each row."""
         return _norms((T - self.mean) @ self.axes)
 
 
 def standardised(T: Array, variances: Array, rounding: float = 0.0) -> Array:
     """Return (Σ tⱼ² / λⱼ)^½ of each row; scores of the size of ``rounding`` are 0.
 
-    A direction in which the rows of the fit do not vary has the variance of rounding: a row that
-    does is far out.
+    A direction in which the rows of the fit do not vary has the variance of rounding errors, so
+    that a row that differs there is far out.
     """
     return _norms(T / _deviations(variances, rounding))
 
@@ -224,7 +224,7 @@ def _norms(T: Array) -> Array:
 
 
 def kinds(distances: RowDistances, limits: Limits) -> npt.NDArray[np.str_]:
-    """Return what kind of row each is, in the words of Hubert, Rousseeuw and Vanden Branden."""
+    """Return the type of each row, as named by Hubert, Rousseeuw and Vanden Branden (2005)."""
     off, far = distances.orthogonal > limits.orthogonal, distances.score > limits.score
     names = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
     return np.asarray(names[2 * off + far])

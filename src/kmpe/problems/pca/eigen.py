@@ -1,4 +1,4 @@
-"""Leading eigenvectors of a matrix that is known by what it does to a block of vectors."""
+"""Leading eigenvectors by block Lanczos iteration, from products of a matrix with vectors."""
 
 from collections.abc import Callable
 
@@ -19,25 +19,24 @@ def leading_eigenvectors(
     max_passes: int,
     most_blocks: int = 6,
 ) -> tuple[Array, Array]:
-    """Return the ``m`` largest eigenvalues of S and their eigenvectors, by falling value.
+    """Return the ``m`` largest eigenvalues of S and their eigenvectors, in decreasing order.
 
-    Subspace iteration that keeps what it has seen: every pass adds the block of residuals
-    SW - WΘ to an orthonormal basis, and the Rayleigh quotient of the whole basis gives the next
-    W (block Lanczos with restarts). It stops when the residuals are below ``tol`` times the
-    largest eigenvalue, or the passes are used up.
+    Block Lanczos iteration with restarts: every pass adds the block of residuals SW - WΘ to an
+    orthonormal basis, and the Rayleigh quotient of the whole basis gives the next W. It stops when
+    the residuals are below ``tol`` times the largest eigenvalue, or after ``max_passes``.
 
     Parameters
     ----------
     apply : callable
-        From a block of vectors V to SV, with S symmetric and positive semi-definite.
+        Maps a block of vectors V to SV, with S symmetric and positive semi-definite.
     V : array of shape (d, k)
-        Where to start, k ≥ m columns; the columns beyond m make the gap wider.
+        Initial vectors, k ≥ m; those beyond m speed up convergence.
     m : int
         The number of eigenvectors.
     tol, max_passes : float, int
-        When to stop.
+        Tolerance and largest number of passes.
     most_blocks : int
-        The basis is cut back to twice the block when it holds so many blocks.
+        The basis is restarted with two blocks when it has this many.
     """
     k = V.shape[1]
     V = np.asarray(linalg.qr(V, mode="economic", check_finite=False)[0], dtype=np.float64)
@@ -61,10 +60,10 @@ def leading_eigenvectors(
 
 
 def _outside(V: Array, R: Array) -> Array:
-    """Return an orthonormal basis of what R has outside the span of V."""
+    """Return an orthonormal basis of the part of R that is orthogonal to the span of V."""
     size = np.linalg.norm(R, axis=0)
     R = R[:, size > 0] / size[size > 0]
-    for _ in range(2):  # once more for the digits that the first time left
+    for _ in range(2):  # twice is enough for orthogonality to rounding (Giraud and others 2005)
         R = R - V @ (V.T @ R)
         Q, triangle, _ = linalg.qr(R, mode="economic", pivoting=True, check_finite=False)
         R = np.asarray(Q[:, np.abs(np.diag(triangle)) > 1e-10], dtype=np.float64)

@@ -57,6 +57,6 @@ class DaskPoints(Points):
 
     def counted(self, a: Any) -> "DaskPoints":
         points = DaskPoints(self.X, a)
-        # What does not depend on how often a row counts is not computed again.
+        # Cached values that do not depend on the weights are kept.
         vars(points).update(_middle=self._middle, rows=replace(self.rows, a=a))
         return points

@@ -23,9 +23,9 @@ __all__ = ["Dual", "Iterated", "Scatter"]
 class Scatter(WeightedPCA):
     """More rows than columns: the weighted scatter matrix in one pass, and its eigenvectors.
 
-    With a ``sketch``, the scatter matrix of a sample for one unit of weight, a pass multiplies
-    the whole scatter matrix with W only, and the sketch says the rest. The step ends a little
-    beside the minimiser; where the steps come to rest it makes no difference.
+    With a ``sketch``, the scatter matrix of a sample per unit of weight, a pass computes only the
+    product of the scatter matrix with W, and the sketch stands in for the rest of the matrix. A
+    step then ends near the minimiser, not at it; the limit of the steps is the same.
     """
 
     sketch: Array | None = None
@@ -35,22 +35,23 @@ class Scatter(WeightedPCA):
         return replace(self, m=m, sketch=self.sketch if m == self.m else None)
 
     def scatter(self, weighted: Weighted[Subspace]) -> tuple[Array, Array]:
-        """Return the scatter matrix for one unit of weight, and the mean less the offset."""
+        """Return the scatter matrix per unit of weight, and the mean minus the offset."""
         S, shift = weighted.moments
         shift = shift / weighted.mass
         return S / weighted.mass - np.outer(shift, shift), shift
 
     def sketched(self, sketch: Array, rows: int) -> Self:
-        """Return the problem with the scatter matrix of so many rows, if that is near enough.
+        """Return the problem with the scatter matrix of a sample of rows, if it is near enough.
 
-        Eigenvalues outside the subspace are wrong by the share 2√(d / n) (Bai and Yin 1993). What
-        that is of the gap is the rate at which steps with the sketch converge.
+        Its eigenvalues outside the subspace have a relative error of 2√(d / n) (Bai and Yin 1993).
+        The ratio of that error to the eigengap is the rate at which steps with the sketch converge.
         """
         d, m = self.points.d, self.m
         if not 0 < m < d:
             return self
         inner, outer = linalg.eigvalsh(sketch, subset_by_index=(d - m - 1, d - m))[::-1]
-        # At a tenth, two steps leave a ten-thousandth of the distance in the cost.
+        # At a rate of a tenth, two steps reduce the excess cost, quadratic in the distance, 1e-4
+        # times.
         near = 2 * math.sqrt(d / rows) * outer <= 0.1 * (inner - outer)
         return replace(self, sketch=sketch) if near else self
 
@@ -59,8 +60,8 @@ class Scatter(WeightedPCA):
 
     @property
     def _few_components(self) -> bool:
-        # More than an eighth of the columns: a product with W costs as much as the scatter matrix,
-        # and eigenvectors one by one more than all at once.
+        # With more than an eighth of the columns a product with W costs as much as the scatter
+        # matrix, and single eigenvectors cost more than all at once.
         return 8 * self.m <= self.points.d
 
     def _term(self, distances: Distances, loss: Criterion) -> Any:
@@ -84,10 +85,10 @@ class Scatter(WeightedPCA):
         return Subspace(mean, W[:, : -m - 1 : -1], np.maximum(values[: -m - 1 : -1], 0.0), total)
 
     def gain(self, weighted: Weighted[Subspace], target: Subspace) -> float:
-        """Return by how much ``target`` lowers the weighted sum of squares, with a sketch.
+        """Return by how much ``target`` lowers the weighted sum of squares, if there is a sketch.
 
-        Half the squared Newton decrement where weights stay as they are. Without a sketch rows are
-        few, and steps go on until they change nothing.
+        It is half the squared Newton decrement for fixed weights. Without a sketch there are few
+        rows, and steps are taken until nothing changes.
         """
         if not self._uses_sketch(weighted.theta.W):
             return math.inf
@@ -96,7 +97,10 @@ class Scatter(WeightedPCA):
 
 
 def _corrected(sketch: Array, weighted: Weighted[Subspace]) -> tuple[Array, Array, float]:
-    """Return the symmetric matrix next to the sketch that takes W where S takes it."""
+    """Return the symmetric matrix nearest to the sketch whose product with W is that of S.
+
+    The Powell-symmetric-Broyden update.
+    """
     both, squares, _ = weighted.moments
     W = weighted.theta.W
     shift = both[0] / weighted.mass
@@ -111,8 +115,7 @@ class Dual(Scatter):
     """No more rows than columns: the same rows in coordinates of the space that they span.
 
     X - 1c = RᵀQᵀ with c the mean of the rows: distances, means and directions of the rows are
-    those of the n × n matrix Rᵀ, and Q takes them back. A Gram matrix would say the same with
-    half of the digits.
+    those of the n × n matrix Rᵀ, and Q maps them back. A Gram matrix would lose half of the digits.
     """
 
     reflectors: Array | None = None
@@ -124,7 +127,7 @@ class Dual(Scatter):
         """Return the problem on the rows of X."""
         X = points.whole()
         centre = points.a @ X / points.n
-        # Q is only ever applied, to a few vectors: its reflectors are enough.
+        # Q is only applied to a few vectors: its Householder reflectors are enough.
         raw, R = linalg.qr((X - centre).T, mode="raw", overwrite_a=True, check_finite=False)
         reflectors, tau = (np.asarray(part, dtype=np.float64) for part in raw)
         rows = Points(np.ascontiguousarray(R.T), points.a)
@@ -150,7 +153,7 @@ class Dual(Scatter):
 
 @dataclass(frozen=True)
 class Iterated(WeightedPCA):
-    """Many rows and many columns: subspace iteration with Σ w x (xᵀW), from the last W on."""
+    """Many rows and many columns: subspace iteration with Σ w x (xᵀW), started at the last W."""
 
     max_passes: int = 2
 
@@ -169,7 +172,7 @@ class Iterated(WeightedPCA):
         mean = self.points.offset + shift
         if m == 0:
             return Subspace(mean, np.zeros((d, 0)), np.zeros(0), total)
-        k = min(d, m + 8)  # with some vectors more than are wanted these are found sooner
+        k = min(d, m + 8)  # a larger block widens the eigengap and converges faster
         extra = np.random.RandomState(0).standard_normal((d, max(0, k - theta.W.shape[1])))
         distances = self._distances(theta)
 
@@ -179,7 +182,7 @@ class Iterated(WeightedPCA):
             return np.asarray(VS.T / weighted.mass - np.outer(shift, shift @ V))
 
         start = np.hstack([theta.W[:, :k], extra])
-        # Steps on the way start from the last subspace and need not be exact; the last one is, to
+        # Intermediate steps start at the last subspace and need not be exact; the final one is, to
         # this share of the largest eigenvalue.
         values, W = leading_eigenvectors(products, start, m, tol=1e-9, max_passes=self.max_passes)
         return Subspace(mean, W, np.maximum(values, 0.0), total)

@@ -1,4 +1,4 @@
-"""Rows of which each counts a number of times, measured from a point near them."""
+"""Weighted rows, measured from a point near them."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,14 +16,14 @@ __all__ = ["Mixture", "Points", "Shift", "SquaredNorm"]
 
 @dataclass(frozen=True)
 class Points:
-    """Rows X, each counted ``a`` times: k times is the same as k equal rows.
+    """Rows X with sample weights ``a``: weight k is the same as k equal rows.
 
     Parameters
     ----------
     X : array or Reader of shape (n, d)
         The rows.
     a : array of shape (n,)
-        How often each counts.
+        Sample weights.
     """
 
     X: Any
@@ -39,16 +39,16 @@ class Points:
 
     @cached_property
     def rows(self) -> Rows:
-        """The rows less the offset; in place of targets they have their squared norms."""
+        """The rows minus the offset; their squared norms take the place of targets."""
         shift = Shift(self.offset) if self.offset.any() else None
         norms2 = Rows.inputs(self.X).column(SquaredNorm(self.offset), 1)
         return Rows(self.X, norms2, self.a, shift)
 
     @cached_property
     def order(self) -> Index:
-        """The numbers of the rows that have a weight, by a fixed mixture of their columns.
+        """The indices of the rows of positive weight, sorted by a combination of their columns.
 
-        It has nothing to do with the order in which they stand.
+        It does not depend on the order in which the rows are given.
         """
         counted = np.flatnonzero(self.a)
         v = np.sqrt(np.arange(2.0, self.d + 2.0))
@@ -57,12 +57,12 @@ class Points:
 
     @cached_property
     def n(self) -> float:
-        """The number of rows as they count."""
+        """The sum of the sample weights."""
         return float(self.a.sum())
 
     @cached_property
     def n_whole(self) -> int:
-        """The same as a whole number; weights that are no counts do not make it smaller."""
+        """The number of rows as an integer, at least that of the rows of positive weight."""
         return max(round(self.n), int(np.count_nonzero(self.a)))
 
     @property
@@ -72,7 +72,7 @@ class Points:
 
     @property
     def degrees_of_freedom(self) -> float:
-        """What sums of squares are divided by."""
+        """The divisor of sums of squares."""
         return self.n - 1 if self.n > 1 else self.n
 
     @cached_property
@@ -83,7 +83,7 @@ class Points:
 
     @cached_property
     def _middle(self) -> tuple[Array, float]:
-        """The medians of some of the rows, drawn by their weight, and the median distance."""
+        """The medians of a sample of the rows, and the median distance from them."""
         counted = np.flatnonzero(self.a)
         few = len(counted) <= GLANCE
         some = counted if few else self.at((np.arange(GLANCE) + 0.5) / GLANCE)
@@ -92,26 +92,23 @@ class Points:
 
     @cached_property
     def offset(self) -> Array:
-        """A point near the rows that they are measured from; zero where that costs no digits."""
+        """A point near the rows that is subtracted from them; zero if that loses no digits."""
         middle, spread = self._middle
-        # Further from zero, products with the rows as they stand would lose the digits.
+        # Further from zero, products with uncentred rows would cancel.
         near = np.linalg.norm(middle) <= 10 * spread
         return np.zeros(self.d) if near else middle
 
     @property
     def spread(self) -> float:
-        """A typical distance of a row from the middle of the rows."""
+        """The median distance of a row from the medians of the columns."""
         return self._middle[1]
 
     def counted(self, a: Array) -> Self:
-        """Return the same rows, each counted another number of times."""
+        """Return the same rows with other sample weights."""
         return replace(self, a=a)
 
     def some(self, index: Index) -> "Points":
-        """Return rows that were drawn by their weight, to stand for all.
-
-        They are in memory and in double precision, and each counts alike.
-        """
+        """Return a sample of rows, in memory and in double precision, with equal weights."""
         X = np.asarray(self.X[index], dtype=np.float64)
         return Points(X, np.full(len(X), self.n / max(1, len(X))))
 
@@ -120,17 +117,14 @@ class Points:
         return np.asarray(self.X[:], dtype=np.float64)
 
     def at(self, positions: Array) -> Index:
-        """Return the numbers of the rows at ``positions`` from 0 to 1 in an order of their own.
-
-        The order has nothing to do with that of the rows, and neither have the answers.
-        """
+        """Return the indices of the rows at quantiles ``positions`` of the weights in `order`."""
         order = self.order
         reached = np.cumsum(self.a[order])
         at = np.searchsorted(reached, positions * reached[-1], side="right")
         return np.asarray(order[np.minimum(at, len(order) - 1)])
 
     def sample(self, size: int, seed: int) -> Index:
-        """Return the numbers of ``size`` rows drawn by their weight, or of all if that is few."""
+        """Return the indices of ``size`` rows drawn by their weight, or of all if there are few."""
         if self.n_whole <= size:
             return self.at((np.arange(self.n_whole) + 0.5) / self.n_whole)
         return self.at(strata(size, seed))
@@ -148,7 +142,7 @@ class Shift:
         return len(self.offset)
 
     def __call__(self, X: Any) -> Array:
-        """Return the rows less the offset."""
+        """Return the rows minus the offset."""
         return np.asarray(X - self.offset, dtype=np.float64)
 
 
@@ -160,13 +154,13 @@ class Mixture:
 
     def __call__(self, block: Block) -> Array:
         """Return one value for each row."""
-        # Not by BLAS, whose order of additions depends on where a row stands.
+        # Not by BLAS: there the order of additions depends on the position of a row.
         return np.asarray(np.einsum("ij,j->i", block.H, self.v)[:, None])
 
 
 @dataclass(frozen=True)
 class SquaredNorm:
-    """The squared norm of each row less an offset."""
+    """The squared norm of each row minus an offset."""
 
     offset: Array
 

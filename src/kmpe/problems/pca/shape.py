@@ -1,4 +1,4 @@
-"""Which form of the weighted PCA problem suits the shape of the data."""
+"""The choice among the forms of the weighted PCA problem, by the shape of the data."""
 
 from kmpe.problems.pca.forms import Dual, Iterated, Scatter
 from kmpe.problems.pca.points import Points
@@ -12,9 +12,9 @@ def weighted_pca(
 ) -> WeightedPCA:
     """Return the problem in the form that suits its shape.
 
-    ``most`` is the largest number of components that will be asked for; ``m`` by default. With more
-    than ``many`` rows and columns, to form and decompose the scatter matrix costs more than to
-    pass over the data with a few vectors.
+    ``most`` is the largest number of components that will be needed; ``m`` by default. With more
+    than ``many`` rows and columns, forming and decomposing the scatter matrix costs more than a few
+    products of the data with some vectors.
     """
     n, d = points.X.shape
     wanted = max(m, 1) if most is None else most

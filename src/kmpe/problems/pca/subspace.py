@@ -13,14 +13,14 @@ __all__ = ["ScoreMoments", "Subspace", "between", "distance"]
 
 @dataclass(frozen=True)
 class Subspace:
-    """A mean and orthonormal directions, with the variance that they carry.
+    """A mean and orthonormal directions, with the variances along them.
 
     Parameters
     ----------
     mean : array of shape (d,)
         The point μ that the subspace passes through.
     W : array of shape (d, m)
-        Orthonormal columns; those of a solved problem stand by falling variance.
+        Orthonormal columns; in a solution, by decreasing variance.
     variances : array of shape (m,)
         Weighted variances along the columns.
     total : float
@@ -56,7 +56,7 @@ class ScoreMoments(NamedTuple):
         return ScoreMoments(self.mean[:m], self.products[:m, :m], self.outside + rest)
 
     def solve(self, theta: Subspace) -> Subspace:
-        """Return the same subspace, its centre and directions those of the scores."""
+        """Return the same subspace with mean and principal directions of the scores."""
         covariance = self.products - np.outer(self.mean, self.mean)
         values, U = linalg.eigh(covariance, check_finite=False)
         variances = np.maximum(values[::-1], 0.0)
@@ -67,9 +67,9 @@ class ScoreMoments(NamedTuple):
 def between(theta: Subspace, target: Subspace, step: float) -> Subspace:
     """Return the subspace ``step`` of the way from ``theta`` to ``target``.
 
-    The directions of the target are turned to lie as near as they can to those of ``theta``,
-    the chord between both is followed and made orthonormal again. The mean follows freely
-    inside the subspace, where its place costs nothing; without that the first-order change of
+    The directions of the target are rotated to be as near as possible to those of ``theta``
+    (Procrustes), and the point on the chord between both is made orthonormal again. Within the
+    subspace the mean moves all the way, which costs nothing; otherwise the first-order change of
     the cost could be positive.
     """
     if step == 1.0:
@@ -87,10 +87,10 @@ def between(theta: Subspace, target: Subspace, step: float) -> Subspace:
 
 
 def distance(theta: Subspace, other: Subspace, spread: float) -> float:
-    """Return the distance of two subspaces; ``spread`` is the data's own distance from a mean.
+    """Return the distance of two subspaces.
 
-    The root mean squared sine of the principal angles, and the gap between the means that is
-    outside the subspace, in units of ``spread``.
+    The root mean squared sine of the principal angles, combined with the distance of the means
+    orthogonal to the subspace, in units of ``spread``, the spread of the data.
     """
     gap = other.mean - theta.mean
     gap = gap - theta.W @ (theta.W.T @ gap)

@@ -1,4 +1,4 @@
-"""What passes over the rows of a PCA sum up: pure functions of a block of rows less the offset."""
+"""The terms of sums over the rows of a PCA: pure functions of a block of rows minus the offset."""
 
 from dataclasses import dataclass
 
@@ -34,17 +34,17 @@ class Distances:
 
     @property
     def axes(self) -> Array:
-        """What rows are multiplied with: μ and the directions, one below the other."""
+        """The matrix that rows are multiplied with: μ and the directions, as rows."""
         return np.vstack([self.mean, self.W.T])
 
     def with_scores(self, block: Block) -> tuple[Array, Array, Array]:
-        """Return the distances, clipped at 0, the scores Wᵀy, a column for each, and ‖y‖²."""
-        # One row for each axis: with few of them a third faster than one for each row.
+        """Return the distances, clipped at 0, the scores Wᵀy, one column per row, and ‖y‖²."""
+        # As (axes × rows): with few axes a third faster than (rows × axes).
         P, norms = self.axes @ block.H.T, block.T[:, 0]
         return self.of(P, norms), P[1:], norms
 
     def of(self, P: Array, norms: Array) -> Array:
-        """Return the distances of rows by their products with the axes and their ‖y‖²."""
+        """Return the distances of rows, given their products with the axes and ‖y‖²."""
         T = P[1:] - (self.mean @ self.W)[:, None]
         s = norms + (self.mean @ self.mean - 2 * P[0]) - np.einsum("ij,ij->j", T, T)
         return np.asarray(np.maximum(s, 0.0, out=s))
@@ -54,7 +54,7 @@ class Distances:
 class Both:
     """The scores Wᵀ(y - μ) of rows, and in a last column their squared orthogonal distances.
 
-    A square that is rounding of ‖y - μ‖² is 0.
+    A squared distance below the rounding error of ‖y - μ‖² is 0.
     """
 
     mean: Array
@@ -145,7 +145,7 @@ class Products:
 class Measured:
     """Scores and squared distance of rows in one subspace, and their squared distance from another.
 
-    Squares that are rounding of ‖y‖² are 0.
+    Squared distances below the rounding error of ‖y‖² are 0.
     """
 
     inner: Distances

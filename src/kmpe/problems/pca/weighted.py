@@ -1,4 +1,4 @@
-"""The weighted PCA problem: what all of its forms share.
+"""The weighted PCA problem: the base class of its forms.
 
 Minimise ½ Σ aᵢ wᵢ ‖xᵢ - μ - WWᵀ(xᵢ - μ)‖² over the mean μ and the orthonormal columns of W: (26),
 (28) and (29) of the paper.
@@ -32,7 +32,7 @@ class WeightedPCA(ABC):
 
     @abstractmethod
     def _term(self, distances: Distances, loss: Criterion) -> Any:
-        """Return what a pass sums up: misfit, mass, and the moments that `solve` needs."""
+        """Return the term that a pass sums: misfit, mass, and the moments for `solve`."""
 
     @abstractmethod
     def _minimiser(self, weighted: Weighted[Subspace]) -> Subspace:
@@ -43,7 +43,7 @@ class WeightedPCA(ABC):
         return replace(self, m=m)
 
     def final(self, m: int) -> Self:
-        """Return the problem for the ``m`` components that are asked for in the end."""
+        """Return the problem for the final number ``m`` of components."""
         return self.with_components(m)
 
     def lift(self, theta: Subspace) -> Subspace:
@@ -52,22 +52,21 @@ class WeightedPCA(ABC):
 
     @property
     def sample_weight(self) -> Array:
-        """The number of times that each row counts."""
+        """The sample weights, as numbers of repeats."""
         return self.points.a
 
     @property
     def n(self) -> float:
-        """The number of rows as they count."""
+        """The sum of the sample weights."""
         return self.points.n
 
     @property
     def dim(self) -> int:
-        """The number of components that tell one residual norm from another.
+        """The number of components by which the rule "mad" scales a residual norm.
 
-        The relative spread of ‖e‖² is √(2/q) for q Gaussian components: losses that have their
-        scale from "mad" see √q of them, so that weights tell residuals apart by their spread and
-        not by their level. Past 12 a loss that rejects would reach into the middle of the
-        residuals.
+        The relative spread of ‖e‖² is √(2/q) for q Gaussian components. With √q components in the
+        rule, weights depend on where a residual lies within that spread and not on its level.
+        Above 12 a loss with a rejection point would reject rows in the middle of the residuals.
         """
         q = max(1, self.n_directions - self.m)
         return min(12, max(1, round(math.sqrt(q))))
@@ -79,7 +78,7 @@ class WeightedPCA(ABC):
 
     @property
     def origin(self) -> Subspace:
-        """The subspace of no direction at the mean of the rows."""
+        """The subspace of dimension 0 at the mean of the rows."""
         return Subspace(self.points.mean, np.zeros((self.points.d, 0)), np.zeros(0), 0.0)
 
     def squared_residuals(self, theta: Subspace, /) -> Array:
@@ -87,7 +86,7 @@ class WeightedPCA(ABC):
         return np.asarray(self.points.rows.column(self._distances(theta)))
 
     def measured(self, theta: Subspace, other: Subspace) -> Measured:
-        """Return what gives scores and squared distance of a row, and that from another one."""
+        """Return the function that gives scores and squared distances of rows from both."""
         return Measured(self._distances(theta), self._distances(other))
 
     def moments(self, theta: Subspace, at: Subspace, loss: Criterion) -> ScoreMoments:
@@ -100,7 +99,7 @@ class WeightedPCA(ABC):
         return ScoreMoments(*(value / sums[0] for value in sums[1:]))
 
     def of_rows(self, a: Array) -> Self:
-        """Return the same problem with other counts of the rows."""
+        """Return the same problem with other sample weights."""
         return replace(self, points=self.points.counted(a))
 
     def cost(self, theta: Subspace, loss: Criterion, /) -> float:
@@ -121,8 +120,7 @@ class WeightedPCA(ABC):
     def solve(self, weighted: Weighted[Subspace], /) -> Subspace:
         """Return the mean (28) and the leading eigenvectors of (29).
 
-        A loss with p > 2 has no weight for rows without residual: if none has one, they count
-        alike.
+        A loss with p > 2 has weight 0 at residual 0: if all residuals are 0, rows count equally.
         """
         if weighted.mass == 0:
             weighted = self.weighted(weighted.theta, Squared())
@@ -141,5 +139,5 @@ class WeightedPCA(ABC):
         return distance(theta, other, self.points.spread)
 
     def _distances(self, theta: Subspace) -> Distances:
-        # A copy that travelled is contiguous, and products of other strides have other last digits.
+        # Contiguous, as after unpickling: products with other strides have other last digits.
         return Distances(theta.mean - self.points.offset, np.ascontiguousarray(theta.W))
