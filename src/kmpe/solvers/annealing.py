@@ -1,8 +1,9 @@
-"""A scale for the loss: graduated non-convexity (Blake and Zisserman 1987), and rules that settle.
+"""The scale σ of the loss: graduated non-convexity, and fixed points of rules.
 
-A narrow loss sees only the rows near its start. `anneal` brings σ down from the largest residual,
-one weighted solve at each halving, so that rows are given up one after the other. `settle` starts
-where outliers do not hold the fit, and asks a rule for σ again until its answer stands.
+A loss with a small σ gives weight only to rows near the initial fit. `anneal` therefore lowers σ
+from the largest residual, one weighted solve for each halving, so that rows are rejected gradually
+(graduated non-convexity; Blake and Zisserman 1987). `settle` starts from a robust initial estimate
+and applies a rule for σ repeatedly until σ no longer changes.
 """
 
 import math
@@ -19,23 +20,23 @@ from kmpe.problems.base import Problem, Theta
 
 __all__ = ["Move", "Settled", "anneal", "resolve", "settle", "solve_once"]
 
-#: From a parameter and a loss to a parameter that suits the loss better.
+#: Maps a parameter and a loss to a parameter of lower cost.
 Move = Callable[[Theta, Any], Theta]
 
-# A rule's σ has settled when it repeats itself to this accuracy.
+# The relative change of σ at which a rule has converged.
 _SETTLED = 0.01
 
 
 def solve_once(problem: Problem[Theta]) -> Move[Theta]:
-    """Return the move that solves the problem weighted at a parameter."""
+    """Return the move that is one weighted solve."""
     return lambda theta, loss: problem.solve(problem.weighted(theta, loss))
 
 
 @dataclass(frozen=True)
 class _Shifted:
-    """A loss whose s is measured from that of the nearest row.
+    """A loss of s minus the smallest s.
 
-    Only ratios of weights matter to a weighted solve, and the largest is then 1 however small σ is.
+    A weighted solve depends only on ratios of weights, and so the largest is 1 however small σ is.
     """
 
     loss: Loss
@@ -62,18 +63,17 @@ def anneal(
     *,
     max_steps: int = 100,
 ) -> tuple[Loss, Theta]:
-    """Return the loss with its σ a number, and a start for it that outliers do not hold.
+    """Return the loss with σ a number, and an initial estimate for it.
 
-    σ comes down from the largest residual, halved at every weighted solve, to its value; where
-    it is a rule, the rule is applied again at every step until σ settles. On the way
-    the loss is its own ``relaxed`` one.
+    σ falls from the largest residual, halved at every weighted solve, to its value; if it is a
+    rule, the rule is applied at every step until σ converges. On the way the loss is `relaxed`.
 
     Parameters
     ----------
     problem, loss, theta
-        What to solve, with which loss, and where to start.
+        The problem, the loss, and the initial parameter.
     move : callable, optional
-        What to call instead of the weighted solve: one decimal place is enough here.
+        A replacement for the weighted solve; an accuracy of one digit is enough.
     max_steps : int
         The largest number of solves.
     """
@@ -87,7 +87,7 @@ def anneal(
         goal = _ruled(problem, loss, s).scale
         if not s.any() or abs(sigma - goal) <= _SETTLED * goal:
             break
-        # One halving per solve loses no row on the way down; residuals follow σ.
+        # Residuals shrink with σ, so that one halving per solve does not reject good rows.
         sigma = max(goal, sigma / 2)
         theta = move(theta, _Shifted(loss.relaxed(sigma), float(s[a > 0].min())))
         s = problem.squared_residuals(theta)
@@ -96,7 +96,7 @@ def anneal(
 
 @dataclass(frozen=True)
 class Settled(Generic[Theta]):
-    """What `settle` returns: a loss with σ a number, where it leads, and how far that was."""
+    """The result of `settle`: the loss with σ a number, its parameter, and the number of moves."""
 
     loss: Loss
     theta: Theta
@@ -114,29 +114,29 @@ def settle(
     bracketed: bool = False,
     freedom: float = 1.0,
 ) -> Settled[Theta]:
-    """Let a rule's σ settle from a start that outliers do not hold, where nothing need anneal.
+    """Return the fixed point of a rule for σ, from a robust initial estimate.
 
-    The rule is applied again after every move, until σ changes by less than 1% or the steps
-    are used up: with p > 2 it may cycle, unless it is bracketed. Rules in `ONCE` are
-    asked once; a σ that is a number stays.
+    The rule is applied after every move, until σ changes by less than 1% or ``max_steps`` is
+    reached: with p > 2 it may cycle, unless it is bracketed. Rules in `ONCE` are applied once; a σ
+    that is a number stays.
 
     Parameters
     ----------
     problem, loss, theta
-        What to solve, with which loss, and where to start.
+        The problem, the loss, and the initial parameter.
     move : callable, optional
-        What to do with each σ; by default one weighted solve.
+        The move for each σ; by default one weighted solve.
     max_steps : int
         The largest number of moves.
     bounded : bool
-        Whether σ is held by the rows that are not far out: at most twice what the rule says of
-        them, and wide enough for them to have weight.
+        Whether σ is bounded by the rows that are not far out: it is at most twice the σ of the rule
+        for these, and large enough for them to have weight.
     bracketed : bool
-        Whether a σ that the rule has called too small is a lower bound from then on, and one that
-        it has called too large an upper one. Where there are both, σ is their geometric mean: the
-        bracket halves, and σ cannot cycle.
+        Whether a σ that the rule increases becomes a lower bound, and one that it decreases an
+        upper bound. If there are both, σ is their geometric mean (bisection), so that it cannot
+        cycle.
     freedom : float
-        The share of the residuals' variance that the fit has left in them: 1 - k / n for a fit of k
+        The share of the noise variance that is left in the residuals: 1 - k / n for a fit of k
         parameters to these n rows.
     """
     move = solve_once(problem) if move is None else move
@@ -156,25 +156,25 @@ def settle(
 
 
 def _widened(loss: Loss, s: Array, least: float = 0.2) -> Loss:
-    """Return the loss with a σ at which squared residuals s have weight, if there is one.
+    """Return the loss with σ increased until the squared residuals s have weight, if they can.
 
-    ``least`` is that of the mean weight of the rows that are not far out, as a share of the largest
-    weight there is: a row that the fit passes through may outweigh 5 others. Silverman's σ² shrinks
-    as n^(-1/5) while squared norms of many components stay away from 0; without a bound the fit
-    turns to single rows.
+    The mean weight of the rows that are not far out must be at least ``least`` times the largest
+    value of the weight function: a row with residual 0 then has at most the weight of 5 others.
+    Silverman's σ² shrinks as n^(-1/5) while squared norms of many components stay away from 0;
+    without a bound the fit would follow single rows.
     """
     share = _mean_weight(loss, s)
     while share < least:
         wider = loss.at(2**0.25 * loss.scale)
         before, share = share, _mean_weight(wider, s)
-        if share <= before:  # with p > 2 residuals of zero never have any
+        if share <= before:  # with p > 2 the weight at residual 0 is 0 for every σ
             break
         loss = wider
     return loss
 
 
 def _mean_weight(loss: Loss, s: Array) -> float:
-    """Return the mean weight of rows over the largest one; 1 for losses without bounds of both."""
+    """Return the mean weight over the largest one; 1 if the weights or the loss are unbounded."""
     if loss.singular or not (s.any() and loss.sup < math.inf):
         return 1.0
     largest = float(loss.weight(np.linspace(0, 10, 201) * loss.scale**2).max())
@@ -184,14 +184,14 @@ def _mean_weight(loss: Loss, s: Array) -> float:
 def resolve(problem: Problem[Theta], loss: Loss, theta: Theta) -> Loss:
     """Return the loss with its σ a number, for residuals like those of ``theta``.
 
-    A rule's σ is doubled until ``theta`` costs less than to give up every row: a bounded loss
-    on data that are fitted all but perfectly would otherwise be outweighed by the penalty.
+    The σ of a rule is doubled until ``theta`` costs less than β = 0 with every row rejected: with
+    a bounded loss and nearly exact fits the penalty would otherwise dominate.
     """
     return _resolved(problem, loss, theta, False, 1.0)
 
 
 def _ruled(problem: Problem[Theta], loss: Loss, s: Array) -> Loss:
-    """Return the loss with its rule applied; σ is not rounding where rows are fitted exactly."""
+    """Return the loss with its rule applied; σ stays above rounding errors of exact fits."""
     if not loss.has_rule:
         return loss
     resolved = loss.resolve(s, problem.sample_weight, problem.dim)
@@ -207,8 +207,8 @@ def _resolved(
     resolved = _ruled(problem, loss, s)
     if bounded:
         inside = a * (s <= cutoff(s, a, problem.dim, z=FAR_OUT) ** 2)
-        # Outliers inflate a rule's σ at most twofold: the interquartile range of Silverman's rule
-        # has no bound once a quarter of the rows are outliers.
+        # Outliers increase σ at most twofold: the interquartile range in Silverman's rule breaks
+        # down with a quarter of outliers.
         most = 2 * loss.resolve(s, inside, problem.dim).scale
         resolved = resolved.at(min(resolved.scale, most))
         resolved = _widened(resolved, s[inside > 0])

@@ -1,7 +1,7 @@
-"""L-BFGS in the variables Rβ, where RᵀR is the Hessian of the cost on a sample of the rows.
+"""L-BFGS (Liu and Nocedal 1989), preconditioned by the Hessian of a sample of the rows.
 
-R makes the problem almost perfectly conditioned: with m rows in the sample each step divides
-what the cost still has to fall by about m / L, and each step is one pass over the rows.
+In the variables Rβ, with RᵀR that Hessian, the problem is almost perfectly conditioned: with m rows
+in the sample each step reduces the excess cost about m / L times, and costs one pass over the rows.
 """
 
 import math
@@ -24,15 +24,15 @@ _EPS = float(np.finfo(np.float64).eps)
 class Outcome(Enum):
     """Why `descend` stopped."""
 
-    CONVERGED = "what is left to gain is below tol"
+    CONVERGED = "the remaining decrease is below tol"
     STALLED = "no step lowers the cost in floating point"
-    SLOW = "the factor is a poor one"
+    SLOW = "the preconditioner is a poor one"
     MAX_ITER = "no step is left"
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where `descend` ended, the cost after each step, and what is left to gain."""
+    """The result of `descend`: the last point, the cost after each step, the predicted decrease."""
 
     point: Point
     history: tuple[float, ...]
@@ -42,7 +42,7 @@ class Descent:
 
 @dataclass(frozen=True)
 class _Memory:
-    """The inverse Hessian: B⁻¹ of the factor, corrected by the last steps."""
+    """The approximation of the inverse Hessian: B⁻¹ of the factor, updated by the last steps."""
 
     factor: Factor
     steps: tuple[tuple[Array, Array, float], ...] = ()
@@ -78,21 +78,21 @@ def descend(
     max_iter: int,
     tol: float,
 ) -> Descent:
-    """Minimise a cost from ``start`` on, until it is ``tol`` of itself above its minimum.
+    """Minimise a cost from ``start``, to a relative accuracy of ``tol``.
 
     Parameters
     ----------
     evaluate : callable
-        From a parameter to its `Point`; one pass over the rows.
+        Maps a parameter to its `Point`, by one pass over the rows.
     start : Point
-        Where to start.
+        The initial point.
     factor : Factor
-        Factor of a matrix near the Hessian.
+        The preconditioner: the factor of a matrix near the Hessian.
     max_iter : int
         The largest number of steps.
     tol : float
-        Stop when the decrease that the quadratic model still promises, ½ gᵀB⁻¹g, is well below
-        this share of the cost, and a step below √tol of the parameter.
+        Stop when the decrease that the quadratic model predicts, ½ gᵀB⁻¹g, is well below this share
+        of the cost, and the step is below √tol of the parameter.
     """
     point, memory, history, promises = start, _Memory(factor), [start.cost], [math.inf]
     outcome = Outcome.MAX_ITER
@@ -105,7 +105,7 @@ def descend(
             break
         if iteration == max_iter:
             break
-        # Ten steps with a useful factor gain two digits; if not, the factor is a poor one.
+        # With a useful preconditioner ten steps gain at least two digits.
         if len(promises) > 10 and left > 1e-2 * promises[-10]:
             outcome = Outcome.SLOW
             break
@@ -124,8 +124,8 @@ def descend(
 def _settled(point: Point, step: Array, left: float, tol: float) -> bool:
     size = float(np.linalg.norm(point.theta))
     near = float(np.linalg.norm(step)) <= math.sqrt(tol) * size
-    # What is still to be gained must be far below tol: it is an estimate, up to ten times too low
-    # where σ is small and ρ far from quadratic.
+    # The predicted decrease must be far below tol: it may be ten times too low if σ is small and ρ
+    # far from quadratic.
     return left <= 0.03 * tol * abs(point.cost) and (near or left <= _EPS * abs(point.cost))
 
 
@@ -137,11 +137,10 @@ def _search(
     max_trials: int = 20,
     sufficient: float = 1e-4,
 ) -> Point | None:
-    """Return a point along ``step`` where the cost is low enough, or None if there is none.
+    """Return a point along ``step`` with sufficient decrease of the cost, or None.
 
-    The whole step nearly always is. If not, the slopes at both ends of what was tried say
-    where the cost is least between them. ``sufficient`` is Armijo's share of the predicted decrease
-    that a step must reach.
+    The full step nearly always has it. If not, the step is shortened by interpolation of the slopes
+    at both ends. ``sufficient`` is Armijo's constant.
     """
     if not slope < 0:
         return None

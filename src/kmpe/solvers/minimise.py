@@ -1,9 +1,9 @@
-"""The end of a robust ridge fit: which solver runs is decided here and nowhere else.
+"""The choice of the solver for a robust ridge fit.
 
-With many rows for each feature L-BFGS passes over all rows end what a sample began: the sample
-gives the start and the factor of the Hessian, and each pass divides what is left of the cost by
-about the sample's rows per feature. Otherwise reweighted steps do it, and Newton's where these are
-slow. Least squares take one factor of all the rows however many there are.
+With many rows per feature, L-BFGS on all rows completes the fit to a sample: the sample gives the
+initial estimate and the preconditioner, and each pass reduces the excess cost by about the number
+of rows per feature in the sample. Otherwise reweighted steps are taken, and Newton steps where
+these are slow. Least squares needs one factorisation whatever the number of rows.
 """
 
 import math
@@ -35,17 +35,19 @@ __all__ = [
     "solve",
 ]
 
-#: Rows per feature in the sample on which a fit starts: its cost is within a tenth of the best.
+#: Rows per feature in the sample on which a fit starts: the excess cost of a fit to m rows of L
+#: features is L / m of the cost, here less than a tenth.
 START_ROWS = 12
-# From this many rows per feature on passes over the rows are tried: twice the rows that their
-# start needs. `benchmarks/crossover.py` compares both solvers around it.
+# From this many rows per feature, passes over the rows are tried: twice the rows of the sample.
+# `benchmarks/crossover.py` compares both solvers around it.
 _MANY_ROWS = 2 * START_ROWS
-#: From so many rows per feature on estimates of variances are taken as they are: the chance that
-#: is in them is about √(1 / 100), a tenth.
+#: Rows per feature above which estimated variances need no correction: their relative standard
+#: error is about √(1 / 100), a tenth.
 SURE_ROWS = 100
-#: The least number of rows in a sample: so many choose a loss to 1% of its variance.
+#: The smallest sample: with 4000 rows the relative standard error of a standard error is
+#: √(1 / 8000), 1%.
 LEAST_ROWS = 4000
-#: MADs to either side over which the slope of ψ is smoothed.
+#: The half width, in MADs, of the window over which the slope of ψ is smoothed.
 SMOOTHING = 0.5
 
 _STATUS = {
@@ -56,17 +58,18 @@ _STATUS = {
 
 
 def has_many_rows(problem: Ridge, per_feature: int | None = None) -> bool:
-    """Whether there are so many rows for each feature; by default, that passes over them pay."""
+    """Whether there are so many rows per feature; by default, enough for passes to pay."""
     least = _MANY_ROWS if per_feature is None else per_feature
     return problem.rows.n_counted >= least * problem.rows.n_features
 
 
 def sample_of(problem: Ridge) -> Ridge:
-    """Return the sample on which a fit starts, chooses and takes its factor; all rows if few.
+    """Return the sample for the initial estimate, the choices and the preconditioner.
 
-    It is a tenth of the rows, whose factor costs a tenth of least squares, but no more rows per
-    feature than 200, with which each step gains two digits, and no fewer than 32 if they are a
-    quarter of all: 50 000 rows of 300 features then take 10 steps, not 12.
+    It is a tenth of the rows, whose factorisation costs a tenth of least squares, but at most 200
+    rows per feature, with which each step gains two digits, and at least 32 if these are no more
+    than a quarter of all: 50 000 rows of 300 features then take 10 steps instead of 12. It is all
+    rows if these are few.
     """
     L, n = problem.rows.n_features, problem.rows.n_counted
     size = max(n // 10, min(32 * L, n // 4))
@@ -83,13 +86,13 @@ def minimise(
     Parameters
     ----------
     problem : Ridge
-        All the rows.
+        The problem on all rows.
     sample : Ridge
-        The problem on some of them, which stand for all.
+        The problem on a sample.
     loss : Loss
         ρ, its σ a number.
     theta : array
-        Where to start.
+        The initial parameter.
     max_iter, tol
         As in `reweight`.
     """
@@ -102,13 +105,13 @@ def minimise(
 
 
 def solve(chosen: Chosen[Ridge, Array], *, max_iter: int, tol: float) -> Fit[Array]:
-    """Minimise what was chosen: the last station but the record."""
+    """Minimise with the chosen loss."""
     parts = chosen.problem, chosen.sample, chosen.loss, chosen.theta
     return minimise(*parts, max_iter=max_iter, tol=tol)
 
 
 def refine(problem: Ridge, loss: Loss, theta: Array, factor: Factor) -> Array:
-    """Return the fit of a sample, as far as its rows can tell, by a factor from other rows."""
+    """Return the fit to a sample to statistical accuracy, preconditioned by a given factor."""
     criterion = floored(problem, loss, theta)
     tol = problem.rows.n_features / len(problem.rows)
     start = problem.point(theta, criterion)
@@ -119,9 +122,9 @@ def refine(problem: Ridge, loss: Loss, theta: Array, factor: Factor) -> Array:
 
 
 def _fit_least_squares(problem: Ridge, loss: Loss, max_iter: int, tol: float) -> Fit[Array] | None:
-    """Solve least squares: one factor of all the rows, then passes that polish.
+    """Solve least squares: one factorisation, then steps of iterative refinement.
 
-    None where nothing is penalised and the features are all but dependent.
+    None if nothing is penalised and the features are nearly dependent.
     """
     if not problem.penalised and len(problem.rows) < problem.rows.n_features:
         return None
@@ -137,7 +140,7 @@ def _fit_least_squares(problem: Ridge, loss: Loss, max_iter: int, tol: float) ->
 def _fit_by_passes(
     problem: Ridge, sample: Ridge, loss: Loss, theta: Array, max_iter: int, tol: float
 ) -> Fit[Array] | None:
-    """Descend on all rows by a sample's factor; None where nothing would come of it."""
+    """Minimise on all rows, preconditioned by a sample; None if that would not work."""
     criterion = floored(sample, loss, theta)
     start = problem.point(theta, criterion)
     weighted = _bent(sample, theta, criterion)
@@ -152,7 +155,7 @@ def _fit_by_passes(
 def _bent(sample: Ridge, theta: Array, criterion: Floored) -> Weighted[Array]:
     """Return the problem weighted by the curvature of the loss.
 
-    ψ' of single rows has much chance in it, and for peaked noise no bound: it is smoothed.
+    ψ' is smoothed: at single residuals it varies much, and for peaked noise it is unbounded.
     """
     width = SMOOTHING * mad(sample.squared_residuals(theta), sample.sample_weight, sample.dim)
     return sample.weighted(theta, Curved(criterion, sample.dim, width))
@@ -168,9 +171,9 @@ def _finish(
     max_iter: int,
     tol: float,
 ) -> Fit[Array]:
-    """Descend on all rows; with a larger sample, and at last all rows, where that is slow.
+    """Minimise on all rows; if that is slow, with a larger sample and finally with all rows.
 
-    Far from the end curvatures mislead, and the weights that bound them take their place.
+    Far from the minimum curvatures are misleading, and the weights, their bounds, are used.
     """
 
     def evaluate(theta: Array) -> Point:
@@ -182,7 +185,7 @@ def _finish(
     while descent.outcome is Outcome.SLOW:
         theta, whole = descent.point.theta, rows is problem.rows
         larger = Samples(problem.rows).draw(GROWTH * len(rows))
-        # A few rows of large weight may be all that is drawn, however many are asked for.
+        # If a few rows have nearly all the weight, a larger sample may draw no others.
         rows = larger if len(larger) > len(rows) else problem.rows
         sample = problem.on(rows)
         factor = sample.factor(sample.weighted(theta, criterion))
@@ -205,18 +208,18 @@ def _fit_by_steps(
     max_iter: int,
     tol: float,
 ) -> Fit[Array]:
-    """Take reweighted steps, and Newton's where these are slow: a factor each, but no luck needed.
+    """Take reweighted steps, and Newton steps if these are slow.
 
     ``costs`` are those of the steps so far, without that of ``theta``.
     """
     left = max(max_iter - len(costs), 0)
-    # Newton's steps pay after twenty: residuals near zero are then known.
+    # Newton steps after twenty: by then it is clear which residuals are near zero.
     fit = reweight(problem, loss, theta, max_iter=min(20, left), tol=tol)
     costs += fit.history
     left -= len(fit.history) - 1
     if fit.status is Status.MAX_ITER and left > 0:
         criterion = fit.criterion
-        if not criterion.loss.singular:  # whose curvature is infinite next to where it is negative
+        if not criterion.loss.singular:  # a singular loss has curvatures of -∞ near residual 0
             criterion = Newton(criterion.loss, criterion.floor, problem.dim)
         fit = reweight(problem, criterion, fit.theta, max_iter=left, tol=tol)
         costs += fit.history[1:]

@@ -1,8 +1,8 @@
-"""How far a long fit has come, on standard error, for who asks for it with ``verbose=1``.
+"""Progress of a fit on standard error, for ``verbose=1``.
 
-The stations of `kmpe.solvers.walk` and the loops of the solvers say where they are; whether anyone
-listens is known here and nowhere else. In a terminal one line is written over, elsewhere there is a
-line a second at most.
+The stages of `kmpe.solvers.walk` and the loops of the solvers report here, whether or not a
+listener is registered. In a terminal one line is overwritten; elsewhere at most one line per second
+is written.
 """
 
 import sys
@@ -15,7 +15,7 @@ __all__ = ["said", "station", "stepped"]
 
 
 class _Listener:
-    """What is told of one fit."""
+    """The progress of one fit."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -44,7 +44,7 @@ _listener: ContextVar[_Listener | None] = ContextVar("_listener", default=None)
 
 @contextmanager
 def said(name: str, verbose: int) -> Iterator[None]:
-    """Tell how far a fit has come while it lasts; nothing where ``verbose`` is 0."""
+    """Report the progress of a fit within this context; do nothing if ``verbose`` is 0."""
     if not verbose:
         yield
         return
@@ -58,7 +58,7 @@ def said(name: str, verbose: int) -> Iterator[None]:
 
 
 def station(name: str) -> None:
-    """Say what is done next."""
+    """Report the next stage."""
     listener = _listener.get()
     if listener is not None:
         listener.station, listener.steps = name, 0
@@ -66,7 +66,7 @@ def station(name: str) -> None:
 
 
 def stepped(cost: float) -> None:
-    """Say that a step was taken, and what it costs now."""
+    """Report a step and the cost after it."""
     listener = _listener.get()
     if listener is not None:
         listener.step(cost)

@@ -1,4 +1,4 @@
-"""What a solver returns: an immutable record whose status is a sentence."""
+"""The result of a solver: an immutable record whose status is a sentence."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -26,13 +26,13 @@ class Status(Enum):
 
     @property
     def converged(self) -> bool:
-        """Whether the solver ended where it should."""
+        """Whether the solver converged."""
         return self is not Status.MAX_ITER
 
 
 @dataclass(frozen=True)
 class Fit(Generic[Theta]):
-    """Where a solver ended.
+    """The result of a solver.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class Fit(Generic[Theta]):
     change : float
         The last relative change of the cost.
     max_iter, tol
-        What the solver was given.
+        The limits that the solver was given.
     at : Weighted, optional
-        The problem weighted at ``theta``, where the last pass has it.
+        The problem weighted at ``theta``, if the last pass computed it.
     """
 
     theta: Theta
@@ -79,16 +79,17 @@ class Fit(Generic[Theta]):
 
 @dataclass(frozen=True)
 class Plain:
-    """A plain robust loss beside a chosen one.
+    """A plain robust loss to compare a chosen one with.
 
     Parameters
     ----------
     loss : Loss
         The plain loss.
     theta : array
-        The parameter that it leads to.
+        Its minimiser.
     variance : float
-        The variance of the chosen fit over that of the plain one, as far as the noise is known.
+        The asymptotic variance of the chosen fit over that of the plain one, under the estimated
+        noise.
     """
 
     loss: Loss

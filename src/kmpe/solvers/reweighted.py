@@ -1,12 +1,11 @@
 """Iteratively reweighted least squares (Holland and Welsch 1977; half-quadratic optimisation).
 
-    residuals → weights → weighted solve, until it stops.
+    residuals → weights → weighted solve, until convergence.
 
-For a loss that is concave in s each weighted problem lies above the cost and touches it at θ, so
-that its minimiser never raises the cost. For other losses a regression takes the bound of the
-curvature in place of the weight, and the step is shortened where the cost rises all the same.
-The loop drives every method of the paper. It knows neither which loss makes the weights nor which
-problem they weigh.
+For a loss that is concave in s each weighted problem majorises the cost and touches it at θ, so
+that its minimiser never increases the cost. For other losses a regression uses an upper bound of
+the curvature in place of the weight, and the step is shortened if the cost still increases. The
+same loop computes every method of the paper; it depends neither on the loss nor on the problem.
 """
 
 import math
@@ -25,7 +24,7 @@ __all__ = ["floored", "reweight"]
 
 
 def floored(problem: Problem[Theta], loss: Loss, theta: Theta) -> Floored:
-    """Return the loss with the floor that it needs at ``theta``, if it needs one."""
+    """Return the loss with a floor for its residuals at ``theta``, if it needs one."""
     if not loss.singular:
         return Floored(loss, 0.0)
     s = problem.squared_residuals(theta)
@@ -43,30 +42,30 @@ def reweight(
     until: Literal["cost", "parameters"] = "cost",
     gain: Callable[[Weighted[Theta], Theta], float] | None = None,
 ) -> Fit[Theta]:
-    """Minimise ½ Σ aᵢ ρ(sᵢ) + penalty by reweighted least squares, from ``theta`` on.
+    """Minimise ½ Σ aᵢ ρ(sᵢ) + penalty by reweighted least squares, starting at ``theta``.
 
-    Every step is shortened until the cost does not rise. The loop stops when the cost changes
-    by less than ``tol`` of itself and the parameters by less than √tol.
+    Every step is shortened until the cost does not increase. The loop stops when the relative
+    change of the cost is below ``tol`` and that of the parameters below √tol.
 
     Parameters
     ----------
     problem, loss, theta
-        What to solve, with which loss (its σ a number, perhaps with its floor), and where to
-        start.
+        The problem, the loss (with σ a number, possibly with a floor), and the initial parameter.
     max_iter : int
         The largest number of weighted solves.
     tol : float
         Relative change of the cost at which to stop.
     as_printed : bool
-        The paper's algorithms to the letter: full steps, whatever they do to the cost.
+        The paper's algorithms to the letter: full steps, even if the cost increases.
     until : {"cost", "parameters"}
-        What ends an iteration as printed when it changes by less than ``tol``: the paper's J,
-        which is 2 / (N sup ρ) times the cost (Algorithm 1), or the parameters (Algorithm 2).
+        The stopping criterion of the algorithms as printed, compared with ``tol``: the change of
+        the paper's J, which is 2 / (N sup ρ) times the cost (Algorithm 1), or of the parameters
+        (Algorithm 2).
     gain : callable, optional
-        By how much the minimiser of a weighted problem lowers it, where that is known without
-        another pass. With it the loop also ends where all steps but the next, as a geometric
-        series, would lower the cost by less than ``tol``: the next one costs no pass, and is left
-        to the caller. Parameters that the rows do not tell apart are not turned for ever.
+        By how much the minimiser of a weighted problem lowers it, if that is known without another
+        pass. The loop then also stops when all steps after the next, estimated as a geometric
+        series, would lower the cost by less than ``tol``; the next one costs no pass and is left to
+        the caller. So parameters that the rows do not determine are not rotated without end.
     """
     criterion = loss if isinstance(loss, Floored) else floored(problem, loss, theta)
     if as_printed:
@@ -111,7 +110,7 @@ def reweight(
         elif as_printed:
             settled = problem.change(state.at.theta, moved.at.theta) <= tol
         else:
-            # A step that was cut short says little: the whole of it must be small.
+            # The length of a shortened step says little: the full step must be small.
             far = problem.change(state.at.theta, target) > math.sqrt(tol)
             if change == 0 and far:
                 status = Status.STALLED
@@ -128,9 +127,9 @@ def reweight(
 
 
 def _to_come(history: list[float], over: int = 5) -> float:
-    """Return by how much all steps to come lower the cost, by the rate of the last ones.
+    """Return by how much all further steps would lower the cost.
 
-    Reweighted steps converge linearly. ``over`` is how many of them the rate is taken of.
+    Reweighted steps converge linearly; the rate is estimated from the last ``over`` steps.
     """
     if len(history) < over + 2:
         return math.inf
@@ -139,13 +138,13 @@ def _to_come(history: list[float], over: int = 5) -> float:
 
 
 def _geometric(last: float, rate: float) -> float:
-    """Return the sum of a geometric series after its term ``last``."""
+    """Return the sum of the terms of a geometric series after its term ``last``."""
     return last * rate / (1 - rate) if rate < 1 else math.inf
 
 
 @dataclass(frozen=True)
 class _State(Generic[Theta]):
-    """Where the loop stands, and how long its last step was."""
+    """The state of the loop, and the length of its last step."""
 
     at: Weighted[Theta]
     step: float
@@ -158,15 +157,15 @@ def _descend(
     criterion: Floored,
     max_halvings: int = 40,
 ) -> _State[Theta] | None:
-    """Return the first of the halved steps towards ``target`` that lowers the cost, or None.
+    """Return the first of a sequence of halved steps towards ``target`` that lowers the cost.
 
-    The whole step comes first where the weighted problem lies above the cost, or nearly so;
-    otherwise twice the last one, if that is shorter.
+    The sequence begins with the full step if the weighted problem majorises the cost, or nearly so,
+    otherwise with twice the last step if that is shorter. None if no step lowers the cost.
     """
     whole = criterion.loss.concave or problem.majorises
     step = 1.0 if whole else min(1.0, 2 * state.step)
     for halving in range(max_halvings):
-        # Moments are needed of the step that is taken: most often it is the first.
+        # The moments are needed at the accepted step, which is nearly always the first.
         if halving == 0:
             moved = problem.weighted(problem.between(state.at.theta, target, step), criterion)
             if moved.cost < state.at.cost or (whole and moved.cost == state.at.cost):
@@ -179,13 +178,13 @@ def _descend(
 
 
 def _paper_cost(problem: Problem[Theta], loss: Loss, cost: float) -> float:
-    """Return a cost as the paper's J has it."""
+    """Return the paper's J for a cost."""
     sup = loss.sup if loss.sup < math.inf else 1.0
     return 2 * cost / (problem.n * sup)
 
 
 def _check_exact(problem: Problem[Theta], at: Weighted[Theta], loss: Loss) -> None:
-    """Refuse a cost that is zero because high powers of small residuals vanish."""
+    """Refuse a cost that is zero because high powers of small residuals underflow."""
     largest = float(problem.squared_residuals(at.theta)[problem.sample_weight > 0].max())
     if largest > 0 and not loss.singular:
         raise ValueError(
@@ -195,7 +194,7 @@ def _check_exact(problem: Problem[Theta], at: Weighted[Theta], loss: Loss) -> No
 
 
 def _check_weights(problem: Problem[Theta], at: Weighted[Theta], loss: Loss) -> None:
-    """Refuse weights that are all zero because every residual is far beyond σ."""
+    """Refuse weights that are all zero because every residual is far above σ."""
     s = problem.squared_residuals(at.theta)
     nearest = math.sqrt(float(s.min()))
     if nearest <= loss.scale:

@@ -1,15 +1,15 @@
-"""Robust fits of a stream: batch after batch, each seen once.
+"""Robust fits to a stream of batches, each of which is read once.
 
-What is known of the batches gone by is their cost to second order in the coefficients. A new
-batch is weighed by the model that stands: its rows by the loss, with σ the median over the last
-batches, and the batch as a whole by how much wider its residuals spread, and how much further
-out its features lie, than those of the other ones. A batch of outliers has no weight and does not
-widen σ for the next one; should the world itself have changed, half of these batches say so and
-the weights come back.
+The batches so far are summarised by their cost to second order in the coefficients. The rows of a
+new batch are weighted by the loss at the current model, with σ the median over the last batches,
+and the batch as a whole by how much the spread of its residuals and the leverage of its features
+exceed those of the other batches. A batch of outliers gets no weight and does not increase σ for
+the next one. After a change of the distribution, weights return to 1 once the new batches are half
+of the window.
 
-A first batch may be the bad one. So the first few are kept, and fitted together each time,
-until there are enough of them. Batches of a few rows are kept together: what is compared are groups
-of rows, whose number does not grow with that of the batches.
+The first batch may be a bad one. The first few are therefore kept in memory and fitted together
+until there are enough of them. Batches of a few rows are merged into groups, which are compared in
+place of single batches and whose number is bounded.
 """
 
 import math
@@ -31,31 +31,30 @@ from kmpe.solvers.record import Fit
 
 __all__ = ["RidgeFit", "Stream"]
 
-#: From a ridge problem to its robust fit.
+#: Maps a ridge problem to its robust fit.
 RidgeFit = Callable[[Ridge], Fit[Array]]
 
-# A burst of five bad batches is outvoted.
+# The number of last batches whose medians are used: five bad ones in a row do not change them.
 _WINDOW = 11
-# A batch is trusted whose residuals spread up to this much wider than those of the others, or whose
-# features reach so much further; the second number allows for the chance in a batch of n rows,
-# over √n.
+# A batch has full weight if its scale, or its reach, is at most 1.5 + 5 / √n times that of the
+# others; the second term allows for random variation in a batch of n rows.
 _TRUSTED = (1.5, 5.0)
-# Features of two batches are compared on so many rows, which smaller batches add up to, in the
-# metric of one of them with this share of its mean variance in every direction: few rows know few
-# directions.
+# Features of two batches are compared on samples of this many rows, to which smaller batches are
+# merged, in the metric of the Gram matrix of one of them. This share of its mean eigenvalue is
+# added to the diagonal, as few rows do not determine all directions.
 _COMPARED_ROWS = 50
 _BLUR = 1e-3
 
 
 class Past(NamedTuple):
-    """The batches gone by: their cost is ½ tr βᵀGβ - tr βᵀM to second order."""
+    """The batches so far: their cost is ½ tr βᵀGβ - tr βᵀM to second order."""
 
     gram: Array
     moment: Array
 
 
 class _Group(NamedTuple):
-    """Rows of some of the first batches, and the number of the batch that each came with."""
+    """Rows of some of the first batches, and the batch number of each row."""
 
     rows: Rows
     born: Array
@@ -67,7 +66,7 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Stream:
-    """What is known of a stream.
+    """The state of a stream.
 
     Parameters
     ----------
@@ -76,19 +75,19 @@ class Stream:
     alpha : float
         Strength of the penalty.
     forgetting : float
-        What a batch still counts when the next one has come; 1 forgets nothing.
+        The factor by which the weight of past batches decreases with each new one; 1 keeps it.
     theta : array of shape (L, q)
-        The coefficients, once there was a batch.
+        The coefficients, after the first batch.
     past : Past, optional
-        The batches gone by, once the first few are joined.
+        The summary of past batches, once the first few are merged.
     scales : tuple
-        σ by the loss's rule, or by "mad", on each of the last batches.
+        σ by the rule of the loss, or by "mad", on each of the last batches.
     reaches : tuple
-        How far out the features of each of the last batches lay.
+        The reach of the features of each of the last batches.
     opening : tuple
-        The first few batches, until they are joined.
+        The first few batches, until they are merged.
     n_batches : int
-        The number of batches that came.
+        The number of batches so far.
     n_fitted : int
         The number of rows of the first few when they were last fitted.
     """
@@ -109,7 +108,7 @@ class Stream:
         return sum(len(group.rows) for group in self.opening)
 
     def resolved(self) -> Loss:
-        """Return the loss with σ as it stands now."""
+        """Return the loss with the current σ."""
         if not (self.loss.has_rule and self.scales):
             return self.loss
         return self.loss.at(float(np.median(self.scales)))
@@ -117,20 +116,20 @@ class Stream:
     def after(self, batch: Rows, fit: RidgeFit) -> tuple["Stream", Array]:
         """Return the stream with one more batch, and the weight of each of the batch's rows.
 
-        ``fit`` is asked for the robust fit of the first few batches.
+        ``fit`` computes the robust fit to the first few batches.
         """
         _check_outputs(batch, self.theta)
         if self.past is not None:
             return self._weighed(batch, self.past)
         opening = self._opened(batch)
-        # Fitted again when they have grown by a twentieth: batches may be single rows.
+        # Refitted when the rows have grown by a twentieth: batches may be single rows.
         if opening._n_opening < 1.05 * self.n_fitted:
             return opening, np.ones(len(batch))
         stream, w = opening._fitted(fit)
         return stream, w[-len(batch) :]
 
     def _opened(self, batch: Rows) -> "Stream":
-        """Return the stream with one more batch among the first, in a group with small ones."""
+        """Return the stream with one more opening batch, merged with other small ones."""
         number, groups = self.n_batches, self.opening
         if groups and len(groups[-1].rows) + len(batch) <= _COMPARED_ROWS:
             groups = (*groups[:-1], groups[-1].with_batch(batch, number))
@@ -140,7 +139,7 @@ class Stream:
 
     @property
     def _rule(self) -> Loss:
-        """The loss whose rule says how widely residuals spread."""
+        """The loss whose rule gives the scale of the residuals."""
         return self.loss if self.loss.has_rule else Correntropy()
 
     def _scale(self, batch: Rows, theta: Array) -> float:
@@ -148,7 +147,7 @@ class Stream:
         return self._rule.resolve(s, batch.a, batch.n_targets).scale
 
     def _fitted(self, fit: RidgeFit) -> tuple["Stream", Array]:
-        """Fit the first batches together: once to find the bad ones, once without these."""
+        """Fit the first batches together, once to find the bad ones and once without these."""
         groups = tuple(group.rows for group in self.opening)
         reaches = _reaches(groups)
         usual = np.array([_trust(g, r, reaches) for g, r in zip(groups, reaches, strict=True)])
@@ -168,7 +167,8 @@ class Stream:
                 break
         stream = replace(self, theta=theta, scales=scales[-_WINDOW:], n_fitted=len(rows))
         n, L = len(rows), rows.n_features
-        # Five bad batches among 20 are outvoted, and no fit of 20 rows per feature follows them.
+        # Five bad batches among 20 do not change medians, and a fit with 20 rows per feature
+        # withstands them.
         complete = len(trusts) >= 20 and n >= 20 * L
         if complete or 8 * n * L > MOST_KEPT:
             past = _expanded(rows, fitted.loss, theta, 1.0)[0]
@@ -177,7 +177,7 @@ class Stream:
         return stream, trusts[-1] * fitted.criterion.weight(last)
 
     def _weighed(self, batch: Rows, past: Past, rounds: int = 3) -> tuple["Stream", Array]:
-        """Weigh a batch by the model that stands, and let both settle."""
+        """Alternate between the weights of a batch and the model, ``rounds`` times."""
         theta = self.theta
         scale = self._scale(batch, theta)
         reach = _reach(batch, past.gram)
@@ -199,8 +199,8 @@ class Stream:
 def _expanded(batch: Rows, loss: Loss, theta: Array, trust: float) -> tuple[Past, Array]:
     """Return the cost of a batch to second order around ``theta``, and the weights there.
 
-    Its minimiser is right to second order in what ``theta`` still has to move; with frozen
-    weights it would be right to first order only.
+    Its minimiser is a Newton step, whose error is of second order in the distance to the minimum;
+    with fixed weights the error would be of first order.
     """
     problem = Ridge(batch, np.zeros(batch.n_features))
     s = problem.squared_residuals(theta)
@@ -211,23 +211,23 @@ def _expanded(batch: Rows, loss: Loss, theta: Array, trust: float) -> tuple[Past
 
 
 def _trust(batch: Rows, size: float, sizes: tuple[float, ...]) -> float:
-    """Return the weight of a batch as a whole, from its own scale or reach and the others'."""
+    """Return the weight of a batch as a whole, from its scale or reach and those of the others."""
     most, chance = _TRUSTED
     allowed = (most + chance / math.sqrt(len(batch))) * float(np.median(sizes))
     return min(1.0, allowed / size) ** 4 if size > 0 else 1.0
 
 
 def _check_outputs(batch: Rows, theta: Array) -> None:
-    """Refuse a batch of another number of targets than those before it."""
+    """Refuse a batch whose number of targets differs from that of earlier ones."""
     if theta.size and batch.n_targets != theta.shape[1]:
         raise ValueError(
             f"the number of targets changes from {theta.shape[1]} to {batch.n_targets} "
-            "within a stream: call fit, or a new machine, to begin another"
+            "within a stream: call fit, or use a new estimator, to begin another stream"
         )
 
 
 def _reach(batch: Rows, gram: Array) -> float:
-    """Return how far out a batch's features lie, in the metric of the Gram matrix of others."""
+    """Return the reach of a batch: the typical leverage of its rows, given a Gram matrix."""
     H, blur = _few_rows(batch), _BLUR * float(np.trace(gram)) / len(gram)
     if blur == 0:
         return 0.0
@@ -236,13 +236,13 @@ def _reach(batch: Rows, gram: Array) -> float:
 
 
 def _reaches(batches: tuple[Rows, ...]) -> tuple[float, ...]:
-    """Return the reach of each batch: the median of what it is among each of the others."""
+    """Return the reach of each batch: the median over its reaches relative to each other batch."""
     samples = [_few_rows(batch) for batch in batches]
     return tuple(np.median([_reaches_among(samples, H) for H in samples], axis=0).tolist())
 
 
 def _reaches_among(samples: list[Array], other: Array) -> list[float]:
-    """Return the reach of the rows of each sample among other rows, by products: they are few."""
+    """Return the reach of each sample relative to other rows, computed from all products."""
     blur = _BLUR * float(np.vdot(other, other)) / other.shape[1]
     if blur == 0:
         return [0.0] * len(samples)
@@ -259,7 +259,7 @@ def _few_rows(batch: Rows) -> Array:
 
 
 def _joined(batches: tuple[Rows, ...], shares: Array) -> Rows:
-    """Return the rows of all batches, each with its share of its weight."""
+    """Return the rows of all batches, with weights multiplied by the share of each batch."""
     H = np.concatenate([batch.X for batch in batches])
     T = np.concatenate([batch.T for batch in batches])
     a = np.concatenate([share * b.a for share, b in zip(shares, batches, strict=True)])

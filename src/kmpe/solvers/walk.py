@@ -1,7 +1,7 @@
-"""The path that every fit takes: problem → start → choice → solver → record.
+"""The stages of every fit: problem → start → choice → solver → record.
 
-A family of estimators brings its own stations, which are plain callables; the order in which they
-are visited, and what is handed from one to the next, is the same for all and stands here.
+Each family of estimators supplies its own stages, which are callables. Their order, and what one
+passes to the next, is the same for all and is defined here.
 """
 
 from collections.abc import Callable
@@ -21,22 +21,22 @@ P = TypeVar("P", bound=Problem[Any])
 
 @dataclass(frozen=True)
 class Begun(Generic[P, Theta]):
-    """Where a fit begins.
+    """The result of the start.
 
     Parameters
     ----------
     problem, sample : Problem
-        The problem on all rows, and on some that stand for them; the same where rows are few.
+        The problem on all rows and on a sample; the same if there are few rows.
     theta
-        A parameter that outliers do not hold.
+        A robust initial estimate.
     loss : Loss, optional
-        The loss that led there, its σ a number.
+        Its loss, with σ a number.
     details
-        What led there, for the choice.
+        Further results of the start, for the choice.
     caution : str
-        What the start could not guard against, as a sentence; empty if there is nothing.
+        A sentence about outliers that the start may have missed; empty if there is nothing to say.
     scale : float
-        The scale of its residuals, where the start finds one.
+        The robust scale of the residuals, if the start estimates it.
     """
 
     problem: P
@@ -50,18 +50,18 @@ class Begun(Generic[P, Theta]):
 
 @dataclass(frozen=True)
 class Chosen(Generic[P, Theta]):
-    """What the data have decided.
+    """The result of the choice.
 
     Parameters
     ----------
     problem, sample, theta
-        As in `Begun`, now for the loss that was chosen.
+        As in `Begun`, for the chosen loss.
     loss : Loss
-        The loss, its σ a number.
+        The loss, with σ a number.
     details
-        What led to the choice, for the user.
+        The reasons of the choice, for the user.
     steps : int
-        The number of weighted solves on all rows that it took.
+        The number of weighted solves on all rows.
     caution, scale
         As in `Begun`.
     """
@@ -78,7 +78,7 @@ class Chosen(Generic[P, Theta]):
 
 @dataclass(frozen=True)
 class Walked(Generic[P, Theta]):
-    """A fit, and the choice that it rests on."""
+    """A fit and the choice it is based on."""
 
     chosen: Chosen[P, Theta]
     fit: Fit[Theta]
@@ -91,7 +91,7 @@ def walk(
     solve: Callable[[Chosen[P, Theta]], Fit[Theta]],
 ) -> Walked[P, Theta]:
     """Fit a problem: start, choose, solve."""
-    # Many small decompositions: BLAS threads would make each of them slower.
+    # There are many small decompositions, which BLAS threads would make slower.
     with team():
         station("start")
         begun = start(problem)

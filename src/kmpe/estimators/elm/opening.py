@@ -32,7 +32,7 @@ class Opening:
         if batch.n_targets != before:
             raise ValueError(
                 f"the number of targets changes from {before} to {batch.n_targets} "
-                "within a stream: call fit, or a new machine, to begin another"
+                "within a stream: call fit, or use a new estimator, to begin another stream"
             )
         return replace(self, batches=(*self.batches, batch))
 
