@@ -360,9 +360,9 @@ def test_dummies_in_any_unit_have_the_same_predictions(unit):
     rng = np.random.default_rng(0)
     X = np.eye(3)[rng.integers(0, 3, 60)]
     y = X @ [1.0, 2.0, 4.0] + 0.1 * rng.normal(size=60)
-    with pytest.warns(RobustnessWarning, match="Columns depend on each other"):
+    with pytest.warns(RobustnessWarning, match="Columns are linearly dependent"):
         one = RobustLinearRegression().fit(X, y)
-    with pytest.warns(RobustnessWarning, match="Columns depend on each other"):
+    with pytest.warns(RobustnessWarning, match="Columns are linearly dependent"):
         other = RobustLinearRegression().fit(unit * X, y)
     np.testing.assert_allclose(other.predict(unit * X), one.predict(X), rtol=1e-6)
 
@@ -448,7 +448,7 @@ def test_dummies_with_an_intercept_have_the_smallest_slopes():
     X = np.column_stack([D, rng.normal(size=200)])
     y = X @ [1.0, 2.0, 3.0, 4.0, 5.0, 2.0] + rng.normal(size=200)
     with pytest.warns(
-        RobustnessWarning, match=r"depend on each other \(x0, x1, x2, x3, x4, interc"
+        RobustnessWarning, match=r"linearly dependent \(x0, x1, x2, x3, x4, interc"
     ):
         model = RobustLinearRegression(Squared()).fit(X, y)
     theirs = LinearRegression().fit(X, y)

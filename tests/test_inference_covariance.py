@@ -197,6 +197,6 @@ def test_a_loss_without_errors_says_so():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = X @ [1.0, 2.0] + rng.normal(size=60)
-    with pytest.warns(RobustnessWarning, match="has no standard errors here: ψ has no bound"):
+    with pytest.warns(RobustnessWarning, match="has no standard errors here: ψ is unbounded"):
         model = RobustLinearRegression(KMPE(0.5)).fit(X, y)
     assert np.isnan(model.coef_cov_).all()

@@ -1,16 +1,16 @@
 """The sandwich covariance of an M-estimator (Huber 1967), as a jackknife in closed form.
 
 For a fit that solves Σ aᵢ ψ(rᵢ) hᵢ = αβ the covariance of β is M⁻¹ Q M⁻¹, with
-M = Σ aᵢ ψ'(rᵢ) hᵢᵀhᵢ + α and Q = Σ aᵢ ψ(rᵢ)² hᵢᵀhᵢ. It asks for no Gaussian noise. Without row i
-the fit moves by M⁻¹hᵢψᵢ / (1 - ψᵢ'hᵢM⁻¹hᵢᵀ): with ψᵢ over that, Q gives the jackknife, which for
-least squares is HC3 (MacKinnon and White 1985).
+M = Σ aᵢ ψ'(rᵢ) hᵢᵀhᵢ + α and Q = Σ aᵢ ψ(rᵢ)² hᵢᵀhᵢ, whatever the distribution of the noise. If row
+i is left out, the fit moves by M⁻¹hᵢψᵢ / (1 - ψᵢ'hᵢM⁻¹hᵢᵀ): with ψᵢ divided by that denominator, Q
+gives the jackknife, which for least squares is HC3 (MacKinnon and White 1985).
 
-ψ' of single rows has much chance in it, and for peaked noise no bound. It is smoothed: its mean
-over the standard error of the fit, and the part of each row over half a MAD to either side of the
-residual, which still tells where it is larger and where smaller. For least absolute deviations this
-is Powell's (1991) kernel estimate of the density at 0. Rows that such a fit meets exactly have no
-part in it, as they would be met whatever the noise. Where ψ itself has no bound (p < 1) there is
-no such covariance.
+ψ' at single residuals varies much, and is unbounded for peaked noise. It is therefore smoothed: its
+mean over the standard error of the fit, and its value for each row over half a MAD to either side
+of the residual, which keeps its dependence on the inputs. For least absolute deviations this is
+Powell's (1991) kernel estimate of the density at 0. Rows that such a fit interpolates are left out
+of it, as it interpolates k rows whatever the noise. Where ψ itself is unbounded (p < 1) there is no
+such covariance.
 """
 
 import math
@@ -31,15 +31,16 @@ from kmpe.solvers.minimise import SMOOTHING, SURE_ROWS
 
 __all__ = ["Covariance", "sandwich"]
 
-# A row that alone decides a coefficient leaves nothing without it; five times its ψ will do.
+# For a row that alone determines a coefficient the jackknife is infinite; ψ is multiplied by at
+# most five.
 _LEAST_WITHOUT = 0.2
-# A residual below this share of a typical one is met exactly, but for rounding.
+# A residual below this share of a typical one is zero up to rounding.
 _EXACT = 1e-6
 
 
 @dataclass(frozen=True)
 class Covariance:
-    """The covariance of the coefficients of each target, and a root that gives leverages.
+    """The covariance of the coefficients of each target, and a matrix for leverages.
 
     Parameters
     ----------
@@ -56,13 +57,13 @@ class Covariance:
 def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
     """Return the covariance of the coefficients.
 
-    Huber's factor 1 + (k / n) var ψ' / (E ψ')² covers the chance that is left in M.
+    Huber's factor 1 + (k / n) var ψ' / (E ψ')² corrects for the sampling error of M.
     """
     n, k = problem.rows.n, problem.rows.n_features
     s = problem.squared_residuals(theta)
     scale = mad(s, problem.sample_weight, problem.dim)
     if loss.singular:
-        # Of the rows, k may be met exactly: the median is that of the others.
+        # The fit may interpolate k rows: the median is taken over the others.
         typical = quantile(s, 0.5 + 0.5 * min(k / n, 1.0), problem.sample_weight)
         scale = math.sqrt(typical / float(chdtri(problem.dim, 0.5)))
         if scale == 0 or loss.psi(_EXACT * scale) > 2 * loss.psi(scale):
@@ -92,9 +93,9 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
 def _slopes(problem: Ridge, loss: Loss, theta: Array, j: int, scale: float) -> tuple[float, float]:
     """Return the means of ψ' and of its square, for component j of the residuals.
 
-    ψ may have a corner or a cliff, and the residuals that are near it are few. What matters is how
-    the mean of ψ changes as the fit moves by its own standard error, √(k/n E[ψ²]) / E[ψ'] on
-    average over the rows; that of least squares, σ √(k/n), tells which it is.
+    ψ may have a kink or a jump, and few residuals lie near it. The slope that matters is that of
+    the mean of ψ over the standard error of the fit, which averages √(k/n E[ψ²]) / E[ψ'] over the
+    rows. It is computed from a first slope over the standard error of least squares, σ √(k/n).
     """
     n, k = problem.rows.n, problem.rows.n_features
     error, mean, square = math.inf, 0.0, 0.0
@@ -123,7 +124,7 @@ class _Slopes:
         slope = _smoothed_slope(self.loss, R, self.j, self.width)
         if self.loss.singular:
             slope *= np.abs(R[:, self.j]) > _EXACT * self.width
-        with np.errstate(over="ignore", invalid="ignore"):  # p > 2, large units: no errors
+        with np.errstate(over="ignore", invalid="ignore"):  # p > 2 in large units: NaN errors
             return block.a @ slope, block.a @ slope**2, block.a @ _psi(self.loss, R, self.j) ** 2
 
 
@@ -161,7 +162,7 @@ class _Meat:
         without = 1 - slope * leverages / self.mean
         psi = _psi(self.loss, R, self.j)
         psi /= np.maximum(without, _LEAST_WITHOUT)
-        with np.errstate(over="ignore", invalid="ignore"):  # as for the slopes
+        with np.errstate(over="ignore", invalid="ignore"):  # as in _Slopes
             return (weighted_gram(block.H, block.a * psi**2),)
 
 
@@ -173,10 +174,10 @@ def _bread(
     whiten: Array | None,
     penalties: Array,
 ) -> Array:
-    """Return M from the mean of ψ', and the mean and sum with ψ' smoothed.
+    """Return M from the mean of ψ', and the mean and sum of the smoothed ψ'.
 
-    Where rows are few and their smoothed ψ' leave a direction all but without, M is E[ψ'] HᵀH, as
-    of noise that does not depend on the inputs.
+    If there are few rows and their smoothed ψ' nearly vanish in a direction, M is E[ψ'] HᵀH, which
+    holds for noise that does not depend on the inputs.
     """
     if middle > 0 and (whiten is None or _least_ratio(bread, whiten) > _LEAST_WITHOUT * middle):
         return np.asarray(mean / middle * bread + np.diag(penalties))

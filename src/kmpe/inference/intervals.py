@@ -1,8 +1,8 @@
-"""Prediction intervals: a new row is as far from its prediction as rows are from fits without them.
+"""Prediction intervals from leave-one-out residuals.
 
-`radius` is the jackknife, for which one fit will do: one Newton step away from the fit to all rows
-gives the residuals of the others in closed form. `cross_validated` is CV+ (Barber and others,
-2021): folds of rows are left out in fact, and the interval has a guarantee.
+`radius` is the jackknife from one fit: a Newton step from the fit to all rows gives the leave-one-
+out residuals in closed form. `cross_validated` is CV+ (Barber and others 2021): models are fitted
+without each fold, and the coverage is guaranteed.
 """
 
 import numpy as np
@@ -24,28 +24,29 @@ __all__ = [
     "radius",
 ]
 
-#: Scaled residuals beyond this are no part of the noise to be predicted.
+#: Rows with larger scaled residuals are gross outliers and do not widen prediction intervals.
 GROSS = FAR_OUT
 
 
 def leave_one_out(R: Array, leverage: Array | float) -> Array:
-    """Return residuals of each row from the fit without it, R / (1 - h)."""
+    """Return leave-one-out residuals R / (1 - h)."""
     h = np.clip(np.broadcast_to(leverage, len(R)), 0.0, 0.99)
     return np.asarray(R / (1 - h)[:, None])
 
 
 def cook_distances(psi2: Array, a: Array, leverage: Array, n_parameters: int) -> Array:
-    """Return how far the fit moves without each row: Cook's (1977) distance of an M-estimator.
+    """Return Cook's (1977) distance of each row, for an M-estimator.
 
-    Without row i the coefficients move by (HᵀH)⁻¹ hᵢ ψᵢ / (1 - hᵢ) over the mean of ψ'; in their
-    covariance E[ψ²] (HᵀH)⁻¹ over its square, and over their number k, that is
-    hᵢ ψᵢ² / ((1 - hᵢ)² k E[ψ²]). For least squares it is Cook's own, but for n in place of n - k.
+    Leaving out row i moves the coefficients by (HᵀH)⁻¹ hᵢ ψᵢ / (1 - hᵢ) / E[ψ']. In the metric of
+    their covariance E[ψ²] (HᵀH)⁻¹ / E[ψ']², divided by their number k, the squared length of this
+    is hᵢ ψᵢ² / ((1 - hᵢ)² k E[ψ²]). For least squares it is Cook's distance with n instead of n - k
+    degrees of freedom.
     """
     return cook_by_mean(psi2, float(a @ psi2) / float(a.sum()), leverage, n_parameters)
 
 
 def cook_by_mean(psi2: Array, mean: float, leverage: Array, n_parameters: int) -> Array:
-    """Return Cook's distances of some rows by the mean of ψ² over all of them."""
+    """Return Cook's distances of some rows, given the mean of ψ² over all rows."""
     if mean == 0:
         return np.zeros(len(psi2))
     h = np.clip(leverage, 0.0, 0.99)
@@ -53,10 +54,10 @@ def cook_by_mean(psi2: Array, mean: float, leverage: Array, n_parameters: int) -
 
 
 def radius(R: Array, a: Array, scores: Array, coverage: float) -> Array:
-    """Return the half width of the interval of each target, shape (q,).
+    """Return the half width of the prediction interval of each target, shape (q,).
 
-    The conformal quantile ⌈(n + 1) coverage⌉ / n of the leave-one-out residuals' absolute
-    values, over the rows that are no gross outliers; infinite where there are not so many.
+    The conformal quantile ⌈(n + 1) coverage⌉ / n of the absolute leave-one-out residuals, over the
+    rows that are not gross outliers; infinite if there are too few rows.
     """
     check_coverage(coverage)
     kept = (scores <= GROSS) & (a > 0)
@@ -69,19 +70,18 @@ def radius(R: Array, a: Array, scores: Array, coverage: float) -> Array:
 
 
 def mean_radius(H: Array, covs: Array, unseen: Array, df: float, coverage: float) -> Array:
-    """Return the half width of the confidence interval of each row's mean, shape (n, q).
+    """Return the half width of the confidence interval of the mean at each row, shape (n, q).
 
-    Infinite for a row that has a part in a direction of which the fit has seen nothing.
+    Infinite for a row with a component in a direction that the data do not determine.
 
     Parameters
     ----------
     H : array of shape (n, k)
         Inputs, in the order of the coefficients.
     covs : array of shape (q, k, k)
-        Covariances of the coefficients of each target; those of unseen directions are of no
-        consequence.
+        Covariances of the coefficients of each target; undetermined directions do not matter.
     unseen : array of shape (k, u)
-        Vectors by which coefficients may move without any row of the fit seeing it.
+        A basis of the directions of coefficients that the data do not determine.
     df : float
         Degrees of freedom.
     coverage : float
@@ -97,7 +97,7 @@ def mean_radius(H: Array, covs: Array, unseen: Array, df: float, coverage: float
 
 
 def check_coverage(coverage: float) -> None:
-    """Refuse what is no share."""
+    """Refuse a coverage that is not between 0 and 1."""
     if not 0 < coverage < 1:
         raise ValueError(f"return_interval={coverage!r} must lie between 0 and 1, such as 0.9")
 
@@ -107,9 +107,8 @@ def cross_validated(
 ) -> tuple[Array, Array]:
     """Return lower and upper ends of CV+ intervals, shape (m,) each.
 
-    Of the values of μ₋ₖ(x) + |Rᵢ|, k the fold of row i, the upper end is number ⌈(n + 1) coverage⌉
-    from below, infinite if there are not so many; the lower end is the same from above with
-    μ₋ₖ(x) - |Rᵢ|.
+    The upper end is the order statistic ⌈(n + 1) coverage⌉ of μ₋ₖ(x) + |Rᵢ|, k the fold of row i,
+    infinite if there are fewer rows; the lower end is that of μ₋ₖ(x) - |Rᵢ|, counted from above.
 
     Parameters
     ----------
@@ -120,10 +119,10 @@ def cross_validated(
     folds : array of int of shape (n,)
         The fold of each.
     a : array of shape (n,)
-        How often each counts.
+        Sample weights.
     coverage : float
         Between 0 and 1. With exchangeable rows the intervals cover at least
-        2 coverage - 1 - √(2 / n), and as a rule about as much as is asked.
+        2 coverage - 1 - √(2 / n), and typically about ``coverage``.
     """
     rank = np.ceil((float(a.sum()) + 1) * coverage)
     tables = [_table(np.abs(R[folds == k]), a[folds == k]) for k in range(P.shape[1])]
@@ -131,13 +130,13 @@ def cross_validated(
 
 
 def _table(radii: Array, a: Array) -> tuple[Array, Array]:
-    """Return distances in order, and how many are no larger than the first 0, 1, 2, ... of them."""
+    """Return sorted distances and their cumulative weights, beginning with 0."""
     order = np.argsort(radii, kind="stable")
     return radii[order], np.concatenate([[0.0], np.cumsum(a[order])])
 
 
 def _upper(P: Array, tables: list[tuple[Array, Array]], rank: float) -> Array:
-    """Return for each row of P the value number ``rank`` of all P[:, k] + table k, by bisection."""
+    """Return for each row of P the order statistic ``rank`` of P[:, k] + table k, by bisection."""
     if rank > sum(counts[-1] for _, counts in tables):
         return np.full(len(P), np.inf)
     farthest = max(radii[-1] for radii, _ in tables if len(radii))
@@ -156,7 +155,7 @@ def _upper(P: Array, tables: list[tuple[Array, Array]], rank: float) -> Array:
 def around(predicted: Array, half: Array) -> tuple[Array, Array, Array]:
     """Return predictions with the lower and upper ends of their intervals.
 
-    Half widths are those of each target, or of each row and target.
+    Half widths are given for each target, or for each row and target.
     """
     width = half if predicted.ndim == 2 else half[..., 0]
     return predicted, predicted - width, predicted + width

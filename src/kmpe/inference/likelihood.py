@@ -1,13 +1,13 @@
 """The log-likelihood of rows in the Gaussian model of PCA (Tipping and Bishop 1999).
 
 Its covariance is C = W (Λ - νI) Wᵀ + νI: variances λ along the components and the noise variance ν
-in all other directions. With V = W (Λ - νI)^½, the columns O of a row that are known, and
+in all other directions. With V = W (Λ - νI)^½, the observed columns O of a row, and
 z = (νI + V_Oᵀ V_O)⁻¹ V_Oᵀ y_O,
 
     yᵀ_O C_O⁻¹ y_O = ‖y_O - V_O z‖² / ν + ‖z‖²,
     log det C_O = (|O| - m) log ν + log det (νI + V_Oᵀ V_O),
 
-so that no matrix is larger than m × m, and no digits are lost where ν is small.
+so that no matrix is larger than m × m, and no digits are lost if ν is small.
 """
 
 import math
@@ -20,12 +20,12 @@ __all__ = ["floored_noise", "log_likelihood"]
 
 
 def floored_noise(variances: Array, noise: float) -> float:
-    """Return the noise variance, at least rounding of the largest variance: C has an inverse."""
+    """Return the noise variance, at least the rounding error of the largest variance."""
     return max(noise, ROUNDING * float(variances.max(initial=0.0)), float(np.finfo(float).tiny))
 
 
 def log_likelihood(Y: Array, W: Array, variances: Array, noise: float) -> Array:
-    """Return the log density of what is known of each row y, less the mean; NaN is not known."""
+    """Return the log density of the observed columns of each centred row; NaN is missing."""
     noise = floored_noise(variances, noise)
     V = W * np.sqrt(np.maximum(variances - noise, 0.0))
     m = V.shape[1]
@@ -51,7 +51,7 @@ def log_likelihood(Y: Array, W: Array, variances: Array, noise: float) -> Array:
 
 
 def _products(known: Array, V: Array) -> Array:
-    """Return V_Oᵀ V_O for the known columns O of each row."""
+    """Return V_Oᵀ V_O for the observed columns O of each row."""
     d, m = V.shape
     products = (V[:, :, None] * V[:, None, :]).reshape(d, m * m)
     return np.asarray((known @ products).reshape(-1, m, m))

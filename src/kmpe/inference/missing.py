@@ -1,13 +1,13 @@
-"""Rows with holes: what a PCA expects in them.
+"""Missing values: their conditional means in a PCA model.
 
-In the Gaussian model of PCA (Tipping and Bishop 1999) the scores of a row of which the columns O
-are known have the mean
+In the Gaussian model of PCA (Tipping and Bishop 1999) the scores of a row, given its observed
+columns O, have the mean
 
     t = (W_Oᵀ W_O + σ² Λ⁻¹)⁻¹ W_Oᵀ (x_O - μ_O),
 
-and what is missing has the mean μ + Wt. Fits and fillings take turns, the expectation-maximisation
-of Serneels and Verdonck (2008) with the mean of the scores in place of their projection: a row of
-which little is known is not stretched to fit that little.
+and the missing values have the mean μ + Wt. Fitting and imputing alternate, as in the expectation-
+maximisation of Serneels and Verdonck (2008), with the conditional mean of the scores in place of
+their projection, so that scores of rows with few observed columns are shrunk towards zero.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ __all__ = ["column_medians", "filled", "inflation"]
 
 
 def column_medians(X: Array) -> Array:
-    """Return the medians of what is known of each column."""
+    """Return the medians of the observed values of each column."""
     known = ~np.isnan(X)
     if not known.any(axis=0).all():
         column = int(np.flatnonzero(~known.any(axis=0))[0])
@@ -28,9 +28,9 @@ def column_medians(X: Array) -> Array:
 
 
 def filled(X: Array, by: OutlierMap, at_once: int = 1024) -> Array:
-    """Return a copy of rows with their holes filled by the model.
+    """Return a copy of rows with missing values imputed by the model.
 
-    So many rows ``at_once``: each has an m × m matrix of its own.
+    They are processed ``at_once`` rows at a time, as each row needs its own m × m matrix.
     """
     X = X.copy()
     some = np.flatnonzero(np.isnan(X).any(axis=1))
@@ -43,7 +43,7 @@ def filled(X: Array, by: OutlierMap, at_once: int = 1024) -> Array:
 
 
 def _scores(Y: Array, known: Mask, by: OutlierMap) -> Array:
-    """Return the expected scores of rows by what is known of them."""
+    """Return the conditional means of the scores of rows, given their observed columns."""
     d, m = by.W.shape
     noise = max(by.noise, ROUNDING * float(by.variances.max(initial=0.0)))
     if m == 0 or noise == 0:
@@ -57,9 +57,9 @@ def _scores(Y: Array, known: Mask, by: OutlierMap) -> Array:
 
 
 def inflation(missing: Mask, m: int) -> Array:
-    """Return by how much an orthogonal distance is larger than what is known of it.
+    """Return the factor from the observed to the expected full orthogonal distance of each row.
 
-    Squared, it has d - m components, of which a row with k holes shows d - m - k.
+    Its square has d - m components, of which d - m - k are observed if k values are missing.
     """
     q = missing.shape[1] - m
     shown = np.maximum(q - np.count_nonzero(missing, axis=1), 1)

@@ -1,4 +1,4 @@
-"""Which rows are outliers: residuals over their robust scale."""
+"""Outliers by scaled residuals, and the scale of the inliers."""
 
 import numpy as np
 from scipy.special import chdtr, chdtri
@@ -17,7 +17,7 @@ __all__ = [
     "scaled_residuals",
 ]
 
-#: Share of the rows that `outliers_` marks on clean Gaussian data.
+#: The share of clean Gaussian rows that `outliers_` marks.
 FALSE_POSITIVES = 0.01
 
 
@@ -29,7 +29,7 @@ def outlier_limit(dim: int) -> float:
 def scaled_residuals(R: Array, a: Array, n_parameters: float) -> tuple[Array, float]:
     """Return residual norms over their scale, and the scale.
 
-    The scale is the MAD, with a correction for the parameters: fitted rows lie too near.
+    The scale is the MAD, corrected for the degrees of freedom of the fit.
     """
     s = np.einsum("ij,ij->i", R, R)
     n = float(a.sum())
@@ -38,17 +38,17 @@ def scaled_residuals(R: Array, a: Array, n_parameters: float) -> tuple[Array, fl
 
 
 def reweighted_scale(s: Array, a: Array, scale: float, n_parameters: float, dim: int) -> float:
-    """Return the scale of residuals by the rows that a first scale does not call outliers.
+    """Return the scale of the residuals of the rows that are no outliers by a first scale.
 
-    The reweighting step of Rousseeuw and Leroy (1987): the root mean square over those rows, with
-    n - k degrees of freedom, over what is left of it when Gaussian rows are cut off there.
+    The reweighting step of Rousseeuw and Leroy (1987): the root mean square over these rows, with
+    n - k degrees of freedom, divided by that of Gaussian rows truncated at the same limit.
 
     Parameters
     ----------
     s : array of shape (n,)
         Squared residual norms.
     a : array of shape (n,)
-        How often each counts.
+        Sample weights.
     scale : float
         The first scale.
     n_parameters : float
@@ -60,7 +60,7 @@ def reweighted_scale(s: Array, a: Array, scale: float, n_parameters: float, dim:
 
 
 def inlier_sums(s: Array, a: Array, scale: float, dim: int) -> tuple[Array, Array]:
-    """Return how many rows a scale does not call outliers, and the sum of their squares."""
+    """Return the number of rows that are no outliers by a scale, and their sum of squares."""
     inside = a * (s <= (outlier_limit(dim) * scale) ** 2)
     return inside.sum(), inside @ s
 
@@ -68,7 +68,7 @@ def inlier_sums(s: Array, a: Array, scale: float, dim: int) -> tuple[Array, Arra
 def scale_of_inliers(
     count: Array, squares: Array, scale: float, n_parameters: float, dim: int
 ) -> float:
-    """Return the scale by the sums of `inlier_sums`; the first scale where rows are too few."""
+    """Return the scale from the sums of `inlier_sums`; the first scale if rows are too few."""
     limit2 = outlier_limit(dim) ** 2
     freedom = float(count) - n_parameters
     if freedom < 1:
@@ -78,7 +78,7 @@ def scale_of_inliers(
 
 
 def row_scores(s: Array, scale: float, rounding: float) -> Array:
-    """Return residual norms over their scale; those of rounding size are 0."""
+    """Return residual norms over their scale; residuals of the size of rounding errors give 0."""
     scores = np.zeros(len(s))
     beyond = s > rounding**2
     scores[beyond] = np.sqrt(s[beyond]) / scale if scale > 0 else np.inf
@@ -86,7 +86,7 @@ def row_scores(s: Array, scale: float, rounding: float) -> Array:
 
 
 def robust_r2(T: Array, R: Array, a: Array) -> float:
-    """Return R² over the rows that count: those that are not outliers."""
+    """Return R² over the rows of positive weight ``a``, which exclude the outliers."""
     if not a.any():
         return float("nan")
     total = float(np.sum(a @ (T - a @ T / a.sum()) ** 2))

@@ -1,9 +1,9 @@
-"""What a PCA says of its rows: two distances, outliers, and mean and variances without them.
+"""Distances and outliers of a PCA, and mean, components and variances of the regular rows.
 
-The loss knows rows by their orthogonal distance alone, and so gives a subspace. Here the rows far
-out inside it are found, by the rows of the start's trimmed likelihood (in place of an MCD of the
-scores), and the others give the centre in the subspace, the directions of the components in it and
-the variances along them (Hubert, Rousseeuw and Vanden Branden 2005).
+The loss depends on orthogonal distances only and determines the subspace. Rows that are outlying
+within it are found here, from the clean subset of the start (maximum trimmed likelihood, in place
+of an MCD of the scores). The regular rows then determine the centre, the components and the
+variances within the subspace (Hubert, Rousseeuw and Vanden Branden 2005).
 """
 
 import math
@@ -41,16 +41,16 @@ __all__ = ["Inferred", "OutlierMap", "infer"]
 
 @dataclass(frozen=True)
 class OutlierMap:
-    """A subspace with the variances inside it, from which rows are measured.
+    """A subspace with variances, and the distances of rows from it.
 
     Parameters
     ----------
     mean, W, variances : array
         Centre, directions, and variances of the scores.
     noise : float
-        The mean variance in the directions outside it.
+        The mean variance in the directions orthogonal to it.
     limits : Limits
-        The largest distances of rows that are no outliers.
+        The cut-off values of the distances.
     """
 
     mean: Array
@@ -60,16 +60,16 @@ class OutlierMap:
     limits: Limits
 
     def distances(self, X: Any, stretch: Array | float = 1.0) -> RowDistances:
-        """Return the distances of rows in memory or read by block.
+        """Return the distances of rows, in memory or read by blocks.
 
-        Orthogonal ones are multiplied by ``stretch``.
+        Orthogonal distances are multiplied by ``stretch``.
         """
         both = Both(self.mean, self.W)
         values = Rows.inputs(X).column(both, self.W.shape[1] + 1)
         return self.judged(values[:, :-1], stretch * np.sqrt(values[:, -1]))
 
     def judged(self, T: Array, orthogonal: Array) -> RowDistances:
-        """Return the distances of rows with scores T."""
+        """Return the distances of rows, given scores T and orthogonal distances."""
         rounding = SINGULAR * float(np.linalg.norm(self.mean))
         score = standardised(T, self.variances, rounding)
         beyond = (orthogonal > self.limits.orthogonal) | (score > self.limits.score)
@@ -78,20 +78,20 @@ class OutlierMap:
 
 @dataclass(frozen=True)
 class Inferred:
-    """A PCA in the coordinates of the data, and what says how far a row is from it.
+    """A PCA in the coordinates of the data, and the functions for the distances of rows.
 
     Parameters
     ----------
     theta : Subspace
-        Mean and components, with variances for one degree of freedom.
+        Mean and components, with variances per degree of freedom.
     map : OutlierMap
-        What new rows are measured by.
+        The distances of new rows.
     measure : Measured
-        The first look at a row: scores, and squared distances from two subspaces.
+        Scores, and squared distances from two subspaces: that of the map and that of the fit.
     criterion : Criterion
-        What weighs rows by the second of the distances.
+        The loss, whose weights depend on the second of these distances.
     shift, turn : array of shape (m,) and (m, m)
-        From these scores T to those of the map: (T - shift) turn.
+        The map from these scores T to those of ``map``: (T - shift) turn.
     """
 
     theta: Subspace
@@ -102,7 +102,7 @@ class Inferred:
     turn: Array
 
     def rows(self, values: Array) -> tuple[Array, RowDistances]:
-        """Return weights and distances of rows that ``measure`` has looked at."""
+        """Return weights and distances of rows, given the values of ``measure``."""
         T = (values[:, :-2] - self.shift) @ self.turn
         return self.criterion.weight(values[:, -1]), self.map.judged(T, np.sqrt(values[:, -2]))
 
@@ -114,10 +114,11 @@ def infer(
     n_components: int,
     stretch: Array | None = None,
 ) -> tuple[Inferred, Rows]:
-    """Return at least ``n_components`` components, and the rows as `Inferred.measure` sees them.
+    """Return at least ``n_components`` components, and the rows mapped by `Inferred.measure`.
 
-    A start that is not robust has no believed rows: all rows then count as the loss has them.
-    Orthogonal distances of rows with holes are multiplied by ``stretch``.
+    ``believed`` is the clean subset of the start. A start that is not robust has none, and then all
+    rows count with the weights of the loss. Orthogonal distances of rows with missing values are
+    multiplied by ``stretch``.
     """
     points, m = problem.points, problem.m
     final = problem.final(max(n_components, m))
@@ -160,16 +161,16 @@ def infer(
 
 @dataclass(frozen=True)
 class Within:
-    """Which rows are within the limits of orthogonal and score distances.
+    """The condition that a row is within the limits of orthogonal and score distances.
 
     Parameters
     ----------
     near : float
         The largest orthogonal distance.
     score : ScoreDistance, optional
-        The distance of scores; without one there is no limit of it.
+        The score distance; None for no limit.
     far : float
-        The largest one.
+        The largest score distance.
     """
 
     near: float
@@ -177,7 +178,7 @@ class Within:
     far: float = math.inf
 
     def __call__(self, seen: Block) -> Array:
-        """Return 1 for rows within the limit of score distances, 0 for others."""
+        """Return 1 for rows within the limit of score distances, and 0 for others."""
         if self.score is None:
             return np.ones(len(seen.H))
         return np.asarray(self.score(seen.H[:, :-2]) <= self.far, dtype=np.float64)
@@ -189,7 +190,7 @@ class Within:
 
 @dataclass(frozen=True)
 class _Sums:
-    """How many rows are within both limits, and Σ x of them, x = d^(2/3)."""
+    """The number of rows within both limits, and their Σ x, x = d^(2/3)."""
 
     within: Within
 
@@ -222,21 +223,21 @@ class _WeightedMoments:
 
 
 def _squared(seen: Block) -> Array:
-    """Return the squared orthogonal distances of rows that were measured."""
+    """Return the squared orthogonal distances of measured rows."""
     return np.asarray(seen.H[:, -2])
 
 
 def _spread(seen: Rows, within: Within, m: int) -> tuple[float, Spread]:
-    """Return how many rows are within both limits, and the spread of their distances."""
+    """Return the number of rows within both limits, and the spread of their distances."""
     k, total = (float(value) for value in seen.total(_Sums(within)))
     mean = total / k if k > 0 else 0.0
     return k, spread_of(k, mean, float(seen.total(_Squares(within, mean))[0]), m)
 
 
 def _within(some: Array, believed: Believed) -> Within:
-    """Return the limits by the rows of the start that are within both.
+    """Return the limits, from the rows of the clean subset that are within both.
 
-    That of score distances is the wide one.
+    That of score distances has the level ``WIDE``.
     """
     T, orthogonal = some[:, :-2], np.sqrt(some[:, -2])
     m = T.shape[1]
@@ -255,9 +256,9 @@ def _per_degree_of_freedom(theta: Subspace, n: float) -> Subspace:
 
 
 def _consistent(theta: Subspace, m: int, of_scores: float, of_others: float) -> Subspace:
-    """Return a subspace with the variances that Gaussian rows have without trimming.
+    """Return a subspace with variances that are consistent for Gaussian rows.
 
-    Scores of m dimensions are cut off by the score distance, the others by the orthogonal one.
+    The m scores are truncated by the score distance, the others by the orthogonal distance.
     """
     factors = np.where(np.arange(len(theta.variances)) < m, of_scores, of_others)
     inside = float(theta.variances[:m].sum())

@@ -1,4 +1,4 @@
-"""Quantiles and medians of a value of all rows, wherever the rows are."""
+"""Quantiles and medians of a value of all rows, in memory or distributed."""
 
 import math
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Value = Callable[[Block], Array]
 
 @dataclass(frozen=True)
 class Target:
-    """One target of each row, or minus that."""
+    """One target of each row, or its negative."""
 
     j: int
     sign: float = 1.0
@@ -30,7 +30,7 @@ class Target:
 
 
 def middle_of(rows: Rows) -> Array:
-    """Return the median of each target, as `kmpe.losses.scale.middle` has it."""
+    """Return the median of each target, as `kmpe.losses.scale.middle` does."""
     low, high = (
         np.array([quantile_of(rows, Target(j, sign), 0.5) for j in range(rows.n_targets)])
         for sign in (1.0, -1.0)
@@ -39,7 +39,7 @@ def middle_of(rows: Rows) -> Array:
 
 
 def quantile_of(rows: Rows, value: Value, q: float) -> float:
-    """Return the q-quantile of a value of the rows, each as often as it counts."""
+    """Return the weighted q-quantile of a value of the rows."""
     if isinstance(rows, DaskRows):
         return rows.quantile(value, q)
     return quantile(rows.column(value), q, rows.a)
@@ -55,7 +55,7 @@ def mad_of(rows: Rows, squared: Value, dim: int) -> float:
 
 
 def cutoff_of(rows: Rows, squared: Value, dim: int, z: float = 3.0) -> float:
-    """Return the norm past which a row is none of the others, as `kmpe.losses.scale.cutoff` does.
+    """Return the cut-off of residual norms, as `kmpe.losses.scale.cutoff` does.
 
     Quantiles of cube roots are cube roots of quantiles.
     """

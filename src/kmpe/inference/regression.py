@@ -1,4 +1,4 @@
-"""What a linear regression says of itself: coefficients in the user's units, errors, outliers."""
+"""The results of a linear regression: coefficients in the user's units, errors, outliers."""
 
 from dataclasses import dataclass, replace
 
@@ -21,7 +21,7 @@ __all__ = ["Report", "cautions", "report"]
 
 @dataclass(frozen=True)
 class Report:
-    """What users see of a fit; q targets, d inputs, k = d + 1 coefficients with an intercept.
+    """The results of a fit; q targets, d inputs, k = d + 1 coefficients with an intercept.
 
     Parameters
     ----------
@@ -30,10 +30,9 @@ class Report:
     cov : array of shape (q, k, k)
         Their covariance; NaN for a coefficient that the rows do not determine.
     seen_cov : array of shape (q, k, k)
-        The same without NaN, for predictions: what coefficients have in common with ``unseen``
-        has no variance.
+        The same without NaN, for predictions: the variance along ``unseen`` is zero.
     unseen : array of shape (k, u)
-        Vectors by which coefficients may move without any row seeing it.
+        A basis of the directions of coefficients that the data do not determine.
     weights, trust, scores : array of shape (n,)
         Weight, trust and outlier score of each row.
     outliers : array of bool of shape (n,)
@@ -41,7 +40,7 @@ class Report:
     scale, df, r2 : float
         Scale of the residuals, degrees of freedom, robust R².
     loo : array of shape (n, q)
-        Leave-one-out residuals; infinite where nothing can tell an error.
+        Leave-one-out residuals; infinite if the noise cannot be estimated.
     leverages, cook : array of shape (n,)
         Leverages, and Cook's distances.
     root : array of shape (k, v)
@@ -66,7 +65,7 @@ class Report:
     root: Array
 
     def of_rows(self, back: Index | slice) -> "Report":
-        """Return the report with one entry for each given row, where rows were put together."""
+        """Return the report with one entry for each given row, where equal rows were merged."""
         names = "weights", "trust", "scores", "outliers", "loo", "leverages", "cook"
         return replace(self, **{name: getattr(self, name)[back] for name in names})
 
@@ -80,25 +79,25 @@ def report(
     scale: float,
     plain: Plain | None,
 ) -> Report:
-    """Return what a fit says of itself.
+    """Return the report of a fit.
 
     Parameters
     ----------
     problem, sample, fit
-        The problem that was solved, on all rows and on some that stand for them, and the solution.
+        The problem that was solved, on all rows and on a sample, and the solution.
     standard : Standardised
-        The way back to the user's units.
+        The map back to the user's units.
     unit : float
         The unit of the sample weights: standard errors count them as repeats.
     scale : float
-        The scale of the residuals that the start has found.
+        The scale of the residuals from the start.
     plain : Plain, optional
-        For a chosen loss, the plain one that it was compared with.
+        For a chosen loss, the plain loss that it was compared with.
     """
     d, k = len(standard.size), problem.rows.n_features
     R, a = problem.residuals(fit.theta), problem.sample_weight
     s = np.einsum("ij,ij->i", R, R)
-    # Bad leverage points count for nothing in the problem that was solved.
+    # Bad leverage points have weight 0 in the problem that was solved.
     weights = fit.criterion.weight(s) * (a > 0)
     scale = reweighted_scale(s, a, scale, k, problem.dim)
     rounding = ROUNDING * float(np.abs(problem.rows.T[a > 0]).max())
@@ -110,7 +109,7 @@ def report(
     df = problem.rows.n - k
     back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
     if problem.basis is not None:
-        digits = 1e-8  # half of them: of unit vectors, and of what their sums are made of
+        digits = 1e-8  # half of the digits: smaller entries are rounding errors
         null = linalg.null_space(problem.basis.T)
         null[np.abs(null) < digits] = 0.0
         unseen = back @ null
@@ -120,19 +119,19 @@ def report(
         cov = back @ (blocks / unit) @ back.T
     open_ = np.asarray(unseen.any(axis=1))
     open_[:d] |= ~standard.varies
-    # With as many coefficients as rows, and where most rows are fitted exactly and others are not,
-    # nothing is left that could tell an error.
+    # With as many coefficients as rows, or if most rows are fitted exactly and others are not, the
+    # noise cannot be estimated.
     blind = df < 1 or (scale == 0 and bool(scores.any()))
     seen_cov = np.full_like(cov, np.inf) if blind else cov.copy()
     open_ |= blind
     cov[:, open_], cov[:, :, open_] = np.nan, np.nan
-    # Nor is there one where no row has a say in a coefficient, or its square is no number.
+    # Nor can the error of a coefficient on which no row has influence, or whose variance overflows.
     variances = np.diagonal(cov, axis1=1, axis2=2)
     none: Mask = np.array(
         ~np.isfinite(variances) | ((variances <= 0) & (scale > 0)), dtype=np.bool_
     )
     cov[none[:, :, None] | none[:, None, :]] = np.nan
-    # A column that does not vary is seen at its one value: the intercept has its part.
+    # A constant column is determined at its one value, through the intercept.
     unseen[d:] -= (standard.mean * ~standard.varies) @ unseen[:d]
     theta = back @ fit.theta
     return Report(
@@ -156,7 +155,7 @@ def report(
 
 
 def cautions(found: Report, standard: Standardised, names: list[str], loss: Loss) -> list[str]:
-    """Return what a report has to warn of."""
+    """Return the warnings of a report, as sentences."""
     sentences = []
     if found.unseen[: len(standard.varies)][standard.varies].any():
         sentences.append(_dependent_columns(found.unseen, names))
@@ -165,31 +164,31 @@ def cautions(found: Report, standard: Standardised, names: list[str], loss: Loss
     errors = np.diagonal(found.cov, axis1=1, axis2=2)[:, determined]
     if found.df >= 1 and found.scale > 0 and np.isnan(errors).any():
         sentences.append(
-            f"{loss} has no standard errors here: ψ has no bound at the smallest residuals, or no "
-            "slope where the residuals are, or their squares overflow or vanish in these units."
+            f"{loss} has no standard errors here: ψ is unbounded at the smallest residuals, or has "
+            "no slope at the residuals, or squares overflow or underflow in these units."
         )
     return sentences
 
 
 def _dependent_columns(unseen: Array, names: list[str]) -> str:
-    """Return a sentence that names the columns of which others are combinations."""
+    """Return a sentence that names linearly dependent columns."""
     involved = [name for name, row in zip(names, unseen, strict=True) if row.any()]
     shown = ", ".join(involved[:8]) + ", ..." * (len(involved) > 8)
     return (
-        f"Columns depend on each other ({shown}): of their coefficients the smallest are given, "
-        "without standard errors. Leave out one column, or give alpha."
+        f"Columns are linearly dependent ({shown}): their coefficients are those of smallest norm, "
+        "without standard errors. Leave out a column, or set alpha."
     )
 
 
 def _covariance(
     problem: Ridge, sample: Ridge, fit: Fit[Array], plain: Plain | None
 ) -> tuple[Array, Array]:
-    """Return the covariances of each target, and the root that leverages of rows are by.
+    """Return the covariances of each target, and the matrix V of leverages ‖hV‖².
 
-    A loss that was chosen for few residuals looks better on them than it is. Its covariance is then
-    that of a plain loss times the ratio of their variances, as far as the noise is known, or its
-    own where that is larger. Of many rows the sample gives it: 4000 rows know a standard error to
-    1%, √(1 / 2m) for m rows.
+    The covariance of a loss that was chosen on few residuals is too small on these. It is then that
+    of a plain loss times the ratio of their variances under the estimated noise, or its own where
+    that is larger. With many rows the sample is enough: the relative standard error of a standard
+    error is √(1 / 2m) for m rows, 1% for 4000.
     """
     many = has_many_rows(problem, SURE_ROWS)
     found = sandwich(sample if many else problem, fit.loss, fit.theta)
@@ -201,9 +200,9 @@ def _covariance(
 
 
 def _larger(one: Array, other: Array) -> Array:
-    """Return the covariance that in each direction is the larger of two.
+    """Return the larger of two covariances in each direction.
 
-    In coordinates in which the first is the identity and the second diagonal: whatever the units.
+    Directions are those of the generalised eigenvectors, which do not depend on units.
     """
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
         return np.full_like(one, np.nan)
@@ -214,19 +213,19 @@ def _larger(one: Array, other: Array) -> Array:
 
 
 def _trust(w: Array, s: Array) -> Array:
-    """Return the largest weight of any row with as large a residual, over the largest of all."""
+    """Return the largest weight of any row with at least this residual, over the largest weight."""
     trust = np.zeros(len(w))
     order = np.argsort(-s, kind="stable")
     trust[order] = np.maximum.accumulate(w[order])
-    # A row without weight of its own, such as a bad leverage point, is not believed.
+    # A row of weight 0, such as a bad leverage point, has trust 0.
     return np.asarray(trust / (trust.max() or 1.0) * (w > 0))
 
 
 def _smallest_slopes(unseen: Array, d: int) -> Array:
-    """Return the matrix that makes slopes of dependent columns as small as they can be.
+    """Return the matrix that maps coefficients to those with slopes of smallest norm.
 
-    What slopes have in common with the vectors that no row sees is taken out of them, and the
-    intercept makes up for it.
+    The component of the slopes along the undetermined directions is removed; the intercept changes
+    accordingly.
     """
     k = len(unseen)
     return np.asarray(np.eye(k) - unseen @ linalg.pinv(unseen[:d]) @ np.eye(d, k))

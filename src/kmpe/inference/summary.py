@@ -43,9 +43,9 @@ def confidence(estimates: Array, cov: Array, df: float, level: float) -> Array:
 
 
 def summary(terms: list[Term], df: float, facts: list[tuple[str, str]]) -> str:
-    """Return the table of coefficients, errors and intervals, facts about the fit above it.
+    """Return the table of coefficients, errors and intervals below facts about the fit.
 
-    P>|t| is how often Student's t with ``df`` degrees of freedom is as far from 0.
+    P>|t| is the two-sided p-value of Student's t with ``df`` degrees of freedom.
     """
     width = max(9, *(len(term.name) for term in terms))
     lines = [f"{name:<{width}}  {value}" for name, value in facts]

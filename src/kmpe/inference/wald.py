@@ -1,4 +1,4 @@
-"""Wald's test that some coefficients are zero: whether the larger of two models is needed."""
+"""Wald's (1943) test that some coefficients are zero."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ class WaldTest:
     df : tuple of float
         Degrees of freedom of Fisher's F: q, and rows less coefficients.
     p_value : float
-        How often F is as large when all of them are zero.
+        The probability of a larger F if all of them are zero.
     """
 
     terms: tuple[str, ...]
@@ -43,7 +43,7 @@ class WaldTest:
 def wald(terms: tuple[str, ...], b: Array, cov: Array, df: float) -> WaldTest:
     """Return the test that all of b, of covariance ``cov``, are zero.
 
-    The statistic is referred to F(q, df), as intervals are to Student's t, and not to χ².
+    The statistic is compared with F(q, df) instead of χ², as intervals use Student's t.
     """
     if df <= 0 or not np.isfinite(cov).all():
         raise ValueError(f"the rows do not determine the errors of {', '.join(terms)}")
