@@ -447,9 +447,7 @@ def test_dummies_with_an_intercept_have_the_smallest_slopes():
     D = np.eye(5)[rng.integers(0, 5, 200)]
     X = np.column_stack([D, rng.normal(size=200)])
     y = X @ [1.0, 2.0, 3.0, 4.0, 5.0, 2.0] + rng.normal(size=200)
-    with pytest.warns(
-        RobustnessWarning, match=r"linearly dependent \(x0, x1, x2, x3, x4, interc"
-    ):
+    with pytest.warns(RobustnessWarning, match=r"linearly dependent \(x0, x1, x2, x3, x4, interc"):
         model = RobustLinearRegression(Squared()).fit(X, y)
     theirs = LinearRegression().fit(X, y)
     np.testing.assert_allclose(coefficients(model), coefficients(theirs), rtol=1e-8)
