@@ -80,7 +80,7 @@ def test_they_cover_the_plane():
 def test_of_dependent_columns_seen_rows_have_intervals_and_others_have_none():
     X, y = table()
     X["d"], X["e"] = X["a"] + X["b"], 3.0  # dependent, and constant
-    with pytest.warns(UserWarning, match="Columns depend"):
+    with pytest.warns(UserWarning, match="Columns are linearly dependent"):
         model = RobustLinearRegression().fit(X, y)
     narrow = RobustLinearRegression().fit(X[NAMES], y).predict(X[NAMES], 0.9, interval="confidence")
     wide = model.predict(X, 0.9, interval="confidence")

@@ -234,7 +234,7 @@ def test_scales_of_columns_count_repeated_rows_and_known_values(scale):
 
 def test_qn_refuses_weights_that_are_no_counts():
     X = rows(40, 4, 2)[0]
-    with pytest.raises(ValueError, match="give whole numbers"):
+    with pytest.raises(ValueError, match="needs integer sample_weight"):
         RobustPCA(2, scale="qn").fit(X, sample_weight=np.sqrt(np.arange(2.0, 42.0)))
 
 

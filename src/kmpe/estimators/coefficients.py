@@ -24,7 +24,7 @@ class Coefficients(ABC):
     n_features_in_: int
 
     def confidence_intervals(self, level: float = 0.95) -> Array:
-        """Return lower and upper ends of the coefficients' confidence intervals.
+        """Return the lower and upper ends of the confidence intervals of the coefficients.
 
         Parameters
         ----------
@@ -61,12 +61,12 @@ class Coefficients(ABC):
         return summary(terms, self.df_, [*self._facts(), ("intervals", f"{level:.0%}")])
 
     def wald_test(self, terms: Any) -> WaldTest:
-        """Test that coefficients are zero: whether a smaller model, without them, would do.
+        """Test that some coefficients are zero, so that a model without them is sufficient.
 
         Parameters
         ----------
         terms : sequence of str or int, or fitted estimator
-            Names or numbers of inputs, or the smaller model: a regression on some of the same
+            Names or indices of inputs, or the smaller model: a regression on some of the same
             named columns.
 
         Returns
@@ -85,17 +85,17 @@ class Coefficients(ABC):
         """
         check_is_fitted(self)
         if self.coef_.ndim == 2:
-            raise ValueError("wald_test takes a model of one target; fit one for each")
+            raise ValueError("wald_test needs a model with one target: fit one model per target")
         names = self._names()
         chosen = [self._place(term, names) for term in self._left_out(terms)]
         if not chosen or len(set(chosen)) < len(chosen):
-            raise ValueError("terms must be inputs, at least one and none twice")
+            raise ValueError("terms must name at least one input, and none twice")
         cov = self.coef_cov_[np.ix_(chosen, chosen)]
         b = self._estimates()[chosen]
         return wald(tuple(names[i] for i in chosen), b, cov, self.df_)
 
     def _left_out(self, terms: Any) -> list[Any]:
-        """Return the terms to test; of a smaller model, those that it does not have."""
+        """Return the terms to test; given a smaller model, those that it does not have."""
         if isinstance(terms, str):
             return [terms]
         if not hasattr(terms, "coef_"):
@@ -106,11 +106,14 @@ class Coefficients(ABC):
             raise ValueError("to compare two models, fit both to data frames with named columns")
         unknown = [name for name in smaller if name not in names]
         if unknown:
-            raise ValueError(f"the larger model has no column {unknown[0]!r}, the smaller has")
+            raise ValueError(
+                f"column {unknown[0]!r} of the smaller model is not in the larger one: models must "
+                "be nested"
+            )
         return [name for name in names if name not in smaller]
 
     def _place(self, term: Any, names: list[str]) -> int:
-        """Return the number of a coefficient."""
+        """Return the index of a coefficient."""
         if isinstance(term, str):
             if term not in names:
                 raise ValueError(f"there is no input {term!r}; there are {', '.join(names[:8])}")
@@ -121,7 +124,7 @@ class Coefficients(ABC):
 
     @abstractmethod
     def _facts(self) -> list[tuple[str, str]]:
-        """Return what the summary says above its table."""
+        """Return names and values for the head of the summary."""
 
     def _estimates(self) -> Array:
         if not self.fit_intercept:

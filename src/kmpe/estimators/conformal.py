@@ -1,4 +1,4 @@
-"""Prediction intervals with a guarantee for any regressor, by folds that are left out."""
+"""Prediction intervals for any regressor by CV+ (Barber and others 2021)."""
 
 import numbers
 from typing import Any, Self
@@ -28,29 +28,28 @@ __all__ = ["ConformalRegressor"]
 
 
 class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Prediction intervals of any regressor that outliers in its training rows do not widen.
+    """Conformal prediction intervals for any regressor, not widened by outliers.
 
-    CV+: the regressor is fitted without each fold of the rows in turn, and once to all. A new row
-    is compared with the errors that those fits made on the folds they had not seen. If the n rows
-    are exchangeable, intervals of coverage 0.9 cover at least 0.8 - √(2 / n) of new rows whatever
-    the regressor and the noise, and about 0.9 as a rule; split conformal intervals cover at least
-    0.9. Rows whose error is gross, beyond 5 times the MAD of all, are not counted: where there are
-    any, the intervals speak of new rows that are not gross either, and the bound is lost.
+    By CV+ (Barber and others 2021) the regressor is fitted without each fold in turn, and once to
+    all rows. Intervals come from the errors of these fits on the rows they were not fitted to. If
+    the n rows are exchangeable, intervals of coverage 0.9 cover at least 0.8 - √(2 / n) of new rows
+    whatever the regressor and the noise, and typically about 0.9; split conformal intervals cover
+    at least 0.9. Gross errors, above 5 times their MAD, are left out. If there are any, intervals
+    are for new rows that are not gross outliers either, and the bound does not hold.
 
     `RobustLinearRegression` and `ELMRegressor` have intervals of their own, which cost no further
-    fits and have no guarantee.
+    fits but have no guarantee.
 
     Parameters
     ----------
     estimator : regressor
-        Any regressor of scikit-learn's kind. It should itself be robust if outliers are to be
-        expected.
+        Any regressor with scikit-learn's API. It should itself be robust if there may be outliers.
     cv : int or splitter, default=10
-        The number of folds, filled at random with a fixed seed, or a splitter of scikit-learn's
-        that tests no row twice. One split, ``ShuffleSplit(n_splits=1, test_size=0.5)``, gives
-        split conformal intervals: half of the rows are fitted, the others tell the errors.
+        The number of folds, drawn with a fixed seed, or a scikit-learn splitter that tests no row
+        twice. A single split, ``ShuffleSplit(n_splits=1, test_size=0.5)``, gives split conformal
+        intervals: half of the rows are for fitting, the others for the errors.
     n_jobs : int, optional
-        Fits at the same time, as in scikit-learn.
+        Number of parallel jobs, as in scikit-learn.
 
     Attributes
     ----------
@@ -59,11 +58,11 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
     estimators_ : list of regressors
         The fits without each fold.
     residuals_ : array of shape (n,) or (n, q)
-        What the fit without its fold leaves of each row; NaN for a row in no fold.
+        Residual of each row from the fit without its fold; NaN for a row in no fold.
     folds_ : array of int of shape (n,)
         The fold of each row, -1 for none.
     gross_ : array of bool of shape (n,)
-        Rows that are not counted for the size of their error.
+        Rows with gross errors, which are left out.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -95,12 +94,12 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
         Parameters
         ----------
         X : array, data frame, sparse matrix or memory map of shape (n, d)
-            Inputs, as the regressor takes them. What has row slices only (HDF5, zarr) is handed on
-            so; a regressor of this package reads it block by block.
+            Inputs, in a form that the regressor accepts. HDF5 and zarr arrays are passed on as they
+            are; regressors of this package read them block by block.
         y : array of shape (n,) or (n, q)
             Targets.
         sample_weight : array of shape (n,), optional
-            How often each row counts; the regressor gets it as well.
+            Sample weights, as numbers of repeats; they are passed on to the regressor.
 
         Returns
         -------
@@ -143,8 +142,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
         X : array, data frame or sparse matrix of shape (n, d)
             Inputs.
         return_interval : float, optional
-            Coverage, such as 0.9, of the intervals to return as well. They are infinite where
-            the rows are too few to tell: 0.9 takes 9 of them.
+            Coverage, such as 0.9, of prediction intervals to return as well. They are infinite if
+            there are too few rows: 0.9 needs at least 9.
 
         Returns
         -------
@@ -183,7 +182,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # 
 
 
 def _fitted(estimator: Any, X: Any, y: Any, a: Array | None, where: Any) -> Any:
-    """Return a copy of the regressor, fitted to some rows; None is all."""
+    """Return a copy of the regressor, fitted to some rows, or to all if ``where`` is None."""
     if where is not None:
         X, y = _some(X, where), _safe_indexing(y, where)
         a = None if a is None else a[where]
@@ -192,7 +191,7 @@ def _fitted(estimator: Any, X: Any, y: Any, a: Array | None, where: Any) -> Any:
 
 
 def _some(X: Any, where: Any) -> Any:
-    """Return some rows; those that are not in memory stay where they are."""
+    """Return some rows, without reading those that are not in memory."""
     return Subset(Reader(X), where) if is_read_by_block(X) else _safe_indexing(X, where)
 
 

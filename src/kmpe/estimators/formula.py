@@ -1,4 +1,4 @@
-"""The columns that an R formula asks for, by formulaic."""
+"""R formulas, evaluated by formulaic."""
 
 import ast
 import builtins
@@ -17,33 +17,34 @@ __all__ = ["Formula"]
 
 
 class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Make the columns that the right side of an R formula asks for, from a data frame.
+    """Compute the columns of the right-hand side of an R formula from a data frame.
 
-    The first step of a pipeline: factors become contrasts with their first level, and ``*``, ``:``,
-    ``log(x)``, ``poly(x, 2)`` or ``bs(x, df=4)`` mean what they mean in R. New rows get the levels,
-    knots and means of the rows that were fitted. Needs formulaic (``pip install 'kmpe[formula]'``).
+    The first step of a pipeline. Factors become contrasts with their first level, and ``*``, ``:``,
+    ``log(x)``, ``poly(x, 2)`` and ``bs(x, df=4)`` have their meaning in R. Levels, knots and means
+    are learnt from the training rows. Needs formulaic (``pip install 'kmpe[formula]'``).
 
-    A formula may hold columns, numbers, arithmetic, comparisons, and the functions of formulaic and
-    NumPy (``np.sqrt(x)``); anything else is refused, so that a formula from a file runs no code.
+    A formula may contain columns, numbers, arithmetic, comparisons, and the functions of formulaic
+    and NumPy (``np.sqrt(x)``). Anything else is refused, so that a formula from a file cannot run
+    code.
 
     Parameters
     ----------
     formula : str
-        The right side, such as ``"x * g + log(z)"``. The intercept is the model's own; with
-        ``"0 + ..."`` give the model ``fit_intercept=False``.
+        The right-hand side, such as ``"x * g + log(z)"``. It makes no intercept, as the model has
+        one; with ``"0 + ..."`` set ``fit_intercept=False`` in the model.
 
     Attributes
     ----------
     levels_ : dict
         The levels of each factor, the first of which is the reference.
     transforms_ : dict
-        What transformations keep of the rows that were fitted: knots, means, bounds.
+        The state of transformations learnt from the training rows: knots, means, bounds.
     feature_names_in_, n_features_in_
         The columns of the data frame.
 
     See Also
     --------
-    RobustLinearRegression : What comes after it in a pipeline.
+    RobustLinearRegression : A model to follow it in a pipeline.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 for factor, (_, state) in spec.encoder_state.items()
                 if "categories" in state
             }
-            # formulaic visits transformations in the order of a set.
+            # formulaic visits transformations in the arbitrary order of a set.
             self.transforms_ = _plain(dict(sorted(spec.transform_state.items())))
             self._numbers = [name for name in spec.encoder_state if name not in self.levels_]
             self._names_out = [str(name) for name in spec.column_names if name != "Intercept"]
@@ -103,8 +104,8 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         missing = [name for name in self._names_out if name not in columns]
         if missing:
             raise ValueError(
-                f"formula {self.formula!r} makes no {missing[0]!r} of these rows: give numbers "
-                "where numbers were fitted, and levels where levels were"
+                f"formula {self.formula!r} makes no {missing[0]!r} of these rows: columns must be "
+                "of the types of the training data, numbers or levels"
             )
         return type(X)(columns[self._names_out].astype(np.float64))
 
@@ -114,7 +115,7 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self._names_out, dtype=object)
 
     def _state(self) -> dict[str, Any]:
-        """Return what was fitted in formulaic's types, which no file can hold."""
+        """Return the fitted state in formulaic's types, which cannot be saved."""
         kinds = _formulaic().parser.types.Factor.Kind
         return {
             "transform_state": copy.deepcopy(self.transforms_),
@@ -127,7 +128,7 @@ class Formula(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _parsed(text: str, columns: set[str]) -> Any:
-    """Return formulaic's terms of a right side that runs no code."""
+    """Return formulaic's terms of a right-hand side, after checking that it runs no code."""
     formulaic = _formulaic()
     try:
         formula = formulaic.Formula(text)
@@ -136,14 +137,14 @@ def _parsed(text: str, columns: set[str]) -> Any:
         raise ValueError(f"formula={text!r} cannot be read: {said}") from error
     if not isinstance(formula, formulaic.SimpleFormula):
         raise ValueError(
-            f"formula={text!r} has a left side or several parts: give the right side here, and the "
-            "target to fit as y"
+            f"formula={text!r} has a left-hand side or several parts: give the right-hand side "
+            "only, and the target to fit as y"
         )
     for term in formula:
         for factor in term.factors:
             if factor.eval_method.value == "python" and not _harmless(factor.expr, columns):
                 raise ValueError(
-                    f"formula={text!r} may not hold {factor.expr!r}: columns, numbers, arithmetic, "
+                    f"formula={text!r} may not use {factor.expr!r}: columns, numbers, arithmetic, "
                     "comparisons and the functions of formulaic and NumPy are allowed. Make "
                     "other columns in the data frame first."
                 )
@@ -165,9 +166,9 @@ def _harmless(expression: str, columns: set[str]) -> bool:
 
 
 def _is_harmless(node: ast.AST, columns: set[str]) -> bool:
-    """Return whether a name, an attribute or a call stands for a column or a known function."""
+    """Return whether a name, an attribute or a call refers to a column or an allowed function."""
     match node:
-        case ast.Name(id=name):  # formulaic evaluates with Python's builtins in sight
+        case ast.Name(id=name):  # formulaic evaluates with Python's builtins
             known = name in columns or name in _formulaic().transforms.TRANSFORMS
             return known or not hasattr(builtins, name)
         case ast.Attribute(value=ast.Name(id="np"), attr=name):
@@ -180,7 +181,7 @@ def _is_harmless(node: ast.AST, columns: set[str]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return numbers and text in Python's own types, which a file can hold."""
+    """Return numbers and text as built-in types, which can be saved."""
     if isinstance(value, dict):
         return {_plain(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -189,21 +190,21 @@ def _plain(value: Any) -> Any:
 
 
 def _columns(text: str, X: Any, **state: Any) -> Any:
-    """Return the matrix of a formula; what it cannot make is an error, never a missing value."""
+    """Return the matrix of a formula; what it cannot compute is an error, never a missing value."""
     if not hasattr(X, "columns"):
         raise TypeError(f"a formula needs a data frame, not {type(X).__name__}: columns have names")
     spec = _formulaic().ModelSpec(formula=_parsed(text, set(map(str, X.columns))), **state)
     errors = _formulaic().errors
     with warnings.catch_warnings():
-        # Of unknown levels formulaic warns, and makes them the first one.
+        # For unknown levels formulaic warns and uses the first level: here it is an error.
         warnings.simplefilter("error", errors.DataMismatchWarning)
         try:
-            # Without a context a formula sees the columns of X and no variable of the caller.
+            # Without a context a formula has access to the columns of X and to nothing else.
             return spec.get_model_matrix(X, context={}, na_action="raise")
         except (errors.FormulaicError, errors.DataMismatchWarning, ValueError) as error:
             raise ValueError(
                 f"formula {text!r} cannot be applied to these rows: {error} Fill or drop missing "
-                "values first, and give the columns and levels that were fitted."
+                "values first, and use the columns and levels of the training data."
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""Fits of rows with holes: fit and fill in turns, until what is filled in stands."""
+"""Fits to rows with missing values: fitting and imputing alternate until convergence."""
 
 import math
 import warnings
@@ -18,11 +18,11 @@ __all__ = ["fit_with_holes"]
 
 
 class Fitted(Protocol):
-    """A fit, and what it says of the rows."""
+    """A fit with its distances of rows."""
 
     @property
     def found(self) -> Inferred:
-        """What it says."""
+        """The inferred PCA."""
 
 
 Result = TypeVar("Result", bound=Fitted)
@@ -37,11 +37,10 @@ def fit_with_holes(
     max_fits: int = 50,
     tol: float = 1e-3,
 ) -> Result:
-    """Return the last of the fits; a row of which nothing is known does not count.
+    """Return the last fit; rows without any observed value have weight 0.
 
-    Fits and fillings take turns until what is filled in changes by less than the share ``tol``.
-    Where two fillings make each other (a row is an outlier by one and not by the other), steps are
-    halved until they meet.
+    Fitting and imputing alternate until the relative change of the imputed values is below ``tol``.
+    If they cycle (a row is an outlier in every other fit), steps are halved until they converge.
     """
     middle: Any = column_medians(X)
     Z, a = np.where(holes, middle, X), a * ~holes.all(axis=1)
@@ -55,8 +54,8 @@ def fit_with_holes(
         if step * change <= tol * np.linalg.norm((Z - middle)[holes]):
             return fitted
     warnings.warn(
-        f"missing values still change after {max_fits} fits: too much is missing for "
-        f"{fitted.found.map.W.shape[1]} components; ask for fewer",
+        f"missing values still change after {max_fits} fits: too many are missing for "
+        f"{fitted.found.map.W.shape[1]} components; use fewer components",
         ConvergenceWarning,
         stacklevel=4,
     )

@@ -1,4 +1,4 @@
-"""Missing values filled by a robust PCA."""
+"""Imputation of missing values by a robust PCA."""
 
 from typing import Any, Self
 
@@ -14,10 +14,10 @@ __all__ = ["RobustImputer"]
 
 
 class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Fill missing values with what a robust PCA expects there.
+    """Impute missing values by their conditional means under a robust PCA.
 
-    `RobustPCA` is fitted to the training rows, holes included; outlying rows have no say in what is
-    filled in. New rows are filled by the same fit.
+    `RobustPCA` is fitted to the training rows including those with missing values; outliers do not
+    influence the imputed values. New rows are imputed by the same fit.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
 
     See Also
     --------
-    RobustPCA : Takes missing values as they are.
+    RobustPCA : Handles missing values itself.
     sklearn.impute.IterativeImputer : Column by column, not robust.
 
     Examples
@@ -81,7 +81,7 @@ class RobustImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         return self
 
     def transform(self, X: Any) -> Array:
-        """Return the rows with their holes filled.
+        """Return the rows with missing values imputed.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
-"""What estimators are given: inputs checked whole when they are in memory, by block when not.
+"""Validation of inputs: as a whole if they are in memory, otherwise block by block.
 
-Anything with a shape and row slices will do, such as a memory map, an HDF5 or a zarr array.
+Inputs may be anything with a shape and row slices, such as a memory map, an HDF5 or a zarr array.
 """
 
 import numbers
@@ -52,7 +52,7 @@ class RobustnessWarning(UserWarning):
 
 @contextmanager
 def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
-    """Leave an estimator as it was when what is done to it fails or is interrupted."""
+    """Restore an estimator if what is done to it fails or is interrupted."""
     before = dict(vars(estimator))
     try:
         yield
@@ -94,7 +94,7 @@ def read_with_targets(
 
 
 def refuse_elsewhere(estimator: BaseEstimator, *given: Any) -> None:
-    """Refuse collections and arrays on devices where they would have to be brought into memory."""
+    """Refuse Dask collections and device arrays where they would have to be read into memory."""
     dispatched = get_config().get("array_api_dispatch", False)
     for some in given if dispatched else ():
         library = type(some).__module__.partition(".")[0]
@@ -112,10 +112,7 @@ def refuse_elsewhere(estimator: BaseEstimator, *given: Any) -> None:
 
 
 def is_read_by_block(X: object) -> bool:
-    """Return whether X is something to slice rather than to load.
-
-    Arrays, sparse matrices and data frames are in memory already.
-    """
+    """Return whether X is to be read by slices; arrays, sparse matrices and data frames are not."""
     if isinstance(X, np.ndarray):
         return isinstance(X, np.memmap) and X.ndim == 2
     if issparse(X) or hasattr(X, "columns") or hasattr(X, "__array_namespace__"):
@@ -133,7 +130,7 @@ def check_targets(y: npt.NDArray[Any]) -> Array:
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Any) -> Array:
-    """Return the sample weights, one each where none are given."""
+    """Return the sample weights, all 1 if none are given."""
     n = X.shape[0]
     if sample_weight is None:
         return np.broadcast_to(np.float64(1.0), n)
@@ -143,18 +140,18 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Any) -> Array:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Return whether this is a whole number, which True and False are not."""
+    """Return whether this is an integer other than True and False."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def check_loss(loss: object) -> None:
-    """Refuse what is neither a loss nor "adaptive"."""
+    """Refuse anything that is neither a loss nor "adaptive"."""
     if not (isinstance(loss, Loss) or (isinstance(loss, str) and loss == "adaptive")):
         raise ValueError(f'loss={loss!r} must be "adaptive" or a loss such as kmpe.KMPE(p=2)')
 
 
 def set_parameters(self: Any, **params: Any) -> Any:
-    """Set parameters, those of the loss as ``loss__p``, of an estimator that has a loss."""
+    """Set parameters of an estimator that has a loss; those of the loss as ``loss__p``."""
     loss = params.get("loss", self.get_params(deep=False)["loss"])
     of_loss = [name for name in params if name.startswith("loss__")]
     if of_loss and not isinstance(loss, Loss):
@@ -166,7 +163,7 @@ def set_parameters(self: Any, **params: Any) -> Any:
 
 
 def check_whole_number(name: str, value: object, *, auto: bool = False) -> None:
-    """Refuse what is not a whole number of at least 1, nor "auto" where that is allowed."""
+    """Refuse anything but an integer of at least 1, or "auto" where that is allowed."""
     if auto and isinstance(value, str) and value == "auto":
         return
     if not is_whole(value) or value < 1:
@@ -175,13 +172,13 @@ def check_whole_number(name: str, value: object, *, auto: bool = False) -> None:
 
 
 def check_verbose(verbose: object) -> None:
-    """Refuse what is not 0, 1, or a larger whole number."""
+    """Refuse anything but an integer of at least 0."""
     if not (isinstance(verbose, bool) or (is_whole(verbose) and verbose >= 0)):
         raise ValueError(f"verbose={verbose!r} must be 0, for silence, or 1")
 
 
 def check_number(name: str, value: object, *, zero: bool = False, auto: bool = False) -> None:
-    """Refuse what is not a finite number above 0 (or 0), nor "auto" where that is allowed."""
+    """Refuse anything but a finite number above 0 (or 0), or "auto" where that is allowed."""
     if auto and isinstance(value, str) and value == "auto":
         return
     real = isinstance(value, numbers.Real) and 0 <= float(value) < np.inf

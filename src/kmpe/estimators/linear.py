@@ -1,4 +1,4 @@
-"""Robust linear regression that finds its loss, names its outliers and knows its errors."""
+"""Robust linear regression: MM-estimate, loss chosen by the data, sandwich covariance."""
 
 import warnings
 from dataclasses import replace
@@ -47,85 +47,84 @@ __all__ = ["RobustLinearRegression"]
 
 
 class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Linear regression that suits its loss to the noise, with inference.
+    """Robust linear regression with inference and a loss that adapts to the noise.
 
     Coefficients minimise ½ Σ ρ(‖yᵢ - xᵢβ - b‖²) + ½ α ‖β‖². With ``loss="adaptive"`` ρ is minus
-    the log density of the noise, as a dictionary of shapes and the residuals tell it: near least
-    squares for Gaussian noise, near least absolute deviations for Laplace noise, a loss with an
-    edge for bounded noise, one that rejects outliers where there are any. The start is an
-    MM-estimate, and bad leverage points have no weight.
+    the log density of the noise, estimated from the residuals as a mixture of shapes: near least
+    squares for Gaussian noise, near least absolute deviations for Laplace noise, steep at the edge
+    for bounded noise, redescending if there are outliers. The initial estimate is an MM-estimate,
+    and bad leverage points have weight 0.
 
-    Where the noise is not symmetric, the slopes are the same for every loss but the intercept is
-    not. Where the slopes differ, the noise depends on the inputs; then Tukey's loss is used, with a
-    warning.
+    If the noise is not symmetric, the intercept depends on the loss while the slopes do not. If the
+    slopes do, the noise depends on the inputs; then Tukey's loss is used, with a warning.
 
     Parameters
     ----------
     loss : "adaptive" or Loss, default="adaptive"
-        A loss of this package, or the one that suits the noise.
+        A loss of this package, or "adaptive" for one estimated from the residuals.
     fit_intercept : bool, default=True
         Whether the model has an intercept. It has no penalty.
     alpha : float, default=0
-        Strength of the penalty on the slopes. Beside the adaptive loss it is that of least
-        squares, as in scikit-learn's Ridge; a loss of which rows count for less gets less of it.
+        Strength of the penalty on the slopes. With the adaptive loss it is that of least squares,
+        as in scikit-learn's Ridge, and is scaled with the weights of the loss.
     max_iter : int, default=300
         The largest number of steps.
     tol : float, default=1e-10
-        Stop when the cost changes by less than this share of itself, and the parameters by less
-        than its square root.
+        Stop when the relative change of the cost is below this, and that of the parameters below
+        its square root.
     verbose : int, default=0
-        1 tells on standard error how far a fit has come; 0 is silent.
+        1 reports the progress of a fit on standard error; 0 is silent.
 
     Attributes
     ----------
     coef_ : array of shape (d,) or (q, d)
-        Slopes; the smallest of all where columns depend on each other.
+        Slopes; those of smallest norm if columns are linearly dependent.
     intercept_ : float or array of shape (q,)
-        Intercept; 0 without one.
+        Intercept; 0 if there is none.
     loss_ : Loss
-        The loss with σ as a number: the chosen one.
+        The loss used, with σ as a number.
     noise_ : Noise or None
-        The shape of the noise, inferred from the residuals, with probabilities; print it. None for
-        a given loss, for several targets, and below five rows for two coefficients.
+        The estimated shape of the noise with probabilities; print it. None for a given loss, for
+        several targets, and with fewer than 2.5 rows per coefficient.
     weights_ : array of shape (n,)
-        The weight ρ' of each row at the solution, 0 for a bad leverage point. It is what the loss
-        says: for bounded noise rows near its edge have the largest.
+        The weight ρ' of each row at the solution, 0 for a bad leverage point. For bounded noise
+        rows near its edge have the largest weights.
     trust_ : array of shape (n,)
-        How much each row was believed, from 0 to 1: the largest weight of any residual at least as
-        large as the row's, over the largest of all.
+        A decreasing function of the residual, from 0 to 1: the largest weight of any residual at
+        least as large as that of the row, over the largest weight.
     outlier_scores_ : array of shape (n,)
         Residual norm over ``scale_``.
     outliers_ : array of bool of shape (n,)
         Rows whose score exceeds the 99% point of the Gaussian (of χ, for several targets), 2.58.
     scale_ : float
-        Scale of the residuals: the root mean square over the rows that the scale of the
-        S-estimate does not call outliers; 0 where most of the rows are fitted exactly.
+        Scale of the residuals: the root mean square over the rows that are no outliers by the scale
+        of the S-estimate; 0 if most rows are fitted exactly.
     coef_cov_ : array of shape (d + 1, d + 1) or (q, d + 1, d + 1)
-        Sandwich covariance of slopes and, last, intercept (left out without one). Sample weights
-        count as repeats.
+        Sandwich covariance of the slopes and, last, the intercept if there is one. Sample weights
+        count as numbers of repeats.
     df_ : float
-        Degrees of freedom of the confidence intervals: rows less coefficients.
+        Degrees of freedom of the confidence intervals: number of rows minus coefficients.
     robust_r2_ : float
         R² over the rows that are not outliers.
     loo_residuals_ : array of shape (n, q)
-        Residual of each row from the fit without it, by the row's leverage.
+        Leave-one-out residuals, approximated from the leverages.
     leverages_ : array of shape (n,)
-        How much of its own prediction a row decides: the diagonal of the hat matrix, that of
-        one repeat of a row that counts for several. With more than 64 coefficients an estimate.
+        Leverages, the diagonal of the hat matrix, per repeat of a row. With more than 64
+        coefficients they are estimates.
     cook_distances_ : array of shape (n,)
-        Cook's distance: how far the coefficients move without the row, in their covariance, over
-        their number. 1 / n is usual.
+        Cook's distance: the change of the coefficients when the row is left out, in the metric of
+        their covariance, divided by their number. Typical values are near 1 / n.
     n_iter_, history_, status_
-        Number of steps, cost at the start and after each step, why it stopped.
+        Number of steps, cost at the start and after each step, reason for stopping.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
     RobustRegressor : Any regressor, made robust.
-    ELMRegressor : Curves instead of planes.
-    ConformalRegressor : Intervals with a guarantee.
-    kmpe.plots.OutlierMapDisplay : Which rows are outliers, and which have leverage.
+    ELMRegressor : Nonlinear regression.
+    ConformalRegressor : Prediction intervals with guaranteed coverage.
+    kmpe.plots.OutlierMapDisplay : Outliers and leverage points in a plot.
 
     Examples
     --------
@@ -174,8 +173,8 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         y : array of shape (n,) or (n, q)
             Targets.
         sample_weight : array of shape (n,), optional
-            How often each row counts. Coefficients, outliers and the choice of the loss depend on
-            the ratios of the weights only; standard errors take them as counts.
+            Sample weights. Coefficients, outliers and the choice of the loss depend only on their
+            ratios; standard errors take them as numbers of repeats.
         """
         with all_or_nothing(self), said(type(self).__name__, self.verbose):
             self._check_parameters()
@@ -191,7 +190,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             check_range(X.data if is_sparse(X) else X, "X", "rescale X")
         counts, unit = counted_weights(check_weights(sample_weight, X), T)
         X, T, a, X0, T0, back = arranged(X, T, counts)
-        # Steps are compared with the size of θ, of which a constant in y must be no part.
+        # Convergence is relative to the size of θ, which must not depend on a constant in y.
         centre = centre_of(Rows(X, T, a)) if self.fit_intercept else np.zeros(T.shape[1])
         T, T0 = T - centre, T0 - centre
         with team():
@@ -203,14 +202,14 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             found = report(*parts, chosen.scale, looked(chosen).plain).of_rows(back)
             found = replace(found, intercept=found.intercept + centre)
         self._set_attributes(fit, found, single=single)
-        # Of equal rows each has its own weight, or none if they are bad leverage points.
+        # Equal rows were merged: each gets back its own weight, or 0 for a bad leverage point.
         self._of_sample = found.loo, counts * (problem.sample_weight[back] > 0), found.scores
         self._conclude(walked, found, standard, unit)
 
     def _conclude(
         self, walked: Walked[Ridge, Array], found: Report, standard: Standardised, unit: float
     ) -> None:
-        """Set what the steps were, and warn of what there is to warn of."""
+        """Set attributes about the steps, and issue the warnings."""
         chosen, fit = walked.chosen, walked.fit
         self.noise_ = looked(chosen).noise
         self.n_iter_, self.history_ = fit.n_iter, unit * np.array(fit.history)
@@ -231,10 +230,10 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         X : array, data frame or sparse matrix of shape (n, d)
             Inputs.
         return_interval : float, optional
-            Coverage, such as 0.9, of the intervals to return as well.
+            Coverage, such as 0.9, of intervals to return as well.
         interval : {"prediction", "confidence"}, default="prediction"
-            Whether intervals hold the target of a new row, unless it is a gross outlier, beyond 5
-            ``scale_``, or what the model predicts for it if there were rows without end.
+            Prediction intervals are for the target of a new row that is not a gross outlier (beyond
+            5 ``scale_``), confidence intervals for its expected prediction.
 
         Returns
         -------

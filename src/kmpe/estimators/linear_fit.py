@@ -1,4 +1,4 @@
-"""The walk of a linear regression, and its fit to Dask collections, where the rows are."""
+"""The stages of a linear regression, in memory and on Dask collections."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -35,7 +35,7 @@ OF_ROWS = ("weights_", "outlier_scores_", "leverages_", "cook_distances_", "loo_
 def walk_of(
     model: Any, rows: Rows, unit: float, n: float | None
 ) -> tuple[Standardised, Walked[Ridge, Array]]:
-    """Return the map to standardised columns, and the fit to rows that stand for n."""
+    """Return the map to standardised columns, and the fit; ``n`` is the number of rows."""
     standard = Standardised.of(rows, intercept=model.fit_intercept)
     rows = replace(rows, features=standard)
     if not isinstance(rows.X, Reader):
@@ -48,7 +48,7 @@ def walk_of(
 
 
 def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a RobustLinearRegression; what is said of single rows are lazy arrays."""
+    """Fit a RobustLinearRegression to Dask collections; row attributes are lazy arrays."""
     with team(), given_rows(model, X, y, sample_weight) as given:
         if given.are_few(SURE_ROWS * (X.shape[1] + 1)):
             rows, T, weights = given.in_memory()
@@ -60,7 +60,7 @@ def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
 
 
 def _fit_elsewhere(model: Any, given: Given, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit where the rows are; ``trust_``, which needs all of them in order, is left out."""
+    """Fit on the workers; ``trust_``, which needs a sort of all residuals, is left out."""
     rows: DaskRows = given.rows
     centre = centre_of(rows) if model.fit_intercept else np.zeros(rows.n_targets)
     standard, walked = walk_of(model, rows.centred(centre), given.unit, None)
@@ -91,7 +91,7 @@ def _fit_elsewhere(model: Any, given: Given, X: Any, y: Any, sample_weight: Any)
 
 @dataclass(frozen=True)
 class _Target:
-    """One target of each row, or minus that."""
+    """One target of each row, or its negative."""
 
     j: int
     sign: float
@@ -101,7 +101,7 @@ class _Target:
 
 
 def centre_of(rows: Rows) -> Array:
-    """Return the median of each target; of two middle values their mean: -y has minus that of y."""
+    """Return the median of each target, the mean of two middle values, as `middle` does."""
     low, high = (
         [_median(rows, _Target(j, sign)) for j in range(rows.n_targets)] for sign in (1.0, -1.0)
     )

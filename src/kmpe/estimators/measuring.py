@@ -1,4 +1,4 @@
-"""How far rows lie from a fitted PCA, and what it expects where a value is missing."""
+"""Distances of rows from a fitted PCA, and imputation by it."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ __all__ = ["Measuring"]
 
 
 class Measuring(Projection):
-    """A projection with the distances of its training rows, their limits, and units of columns."""
+    """A projection with the distances of its training rows, their cut-offs, and column scales."""
 
     _map: OutlierMap
     scale_: Array | None
@@ -31,7 +31,7 @@ class Measuring(Projection):
 
     @property
     def outlier_kinds_(self) -> npt.NDArray[np.str_]:
-        """What kind of row each is, in the words of Hubert, Rousseeuw and Vanden Branden (2005)."""
+        """The type of each row, as named by Hubert, Rousseeuw and Vanden Branden (2005)."""
         check_is_fitted(self)
         rows = RowDistances(self.orthogonal_distances_, self.score_distances_, self.outliers_)
         if is_dask(rows.score):
@@ -73,7 +73,7 @@ class Measuring(Projection):
         return self._map.distances(filled(X, self._map), inflation(holes, self._map.W.shape[1]))
 
     def fill(self, X: Any) -> Array:
-        """Return rows with what is missing filled in by what the model expects there.
+        """Return rows with missing values imputed by their conditional means under the model.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Measuring(Projection):
         )
 
     def _read(self, X: Any, **checks: Any) -> Any:
-        """Return rows: an array that may have holes, or what is read block by block."""
+        """Return rows: an array, which may have missing values, or a reader of blocks."""
         if issparse(X):
             return Dense(read(self, X, accept_sparse="csr", **checks))
         return read(self, X, ensure_all_finite="allow-nan", **checks)

@@ -1,6 +1,6 @@
-"""Principal component analysis with a robust loss, as a drop-in for scikit-learn's PCA.
+"""Principal component analysis with a robust loss, a drop-in replacement for scikit-learn's PCA.
 
-PCA-KMPE, HQ-PCA, R1-PCA, PCA-GM and plain PCA of the paper are this estimator with another loss.
+PCA-KMPE, HQ-PCA, R1-PCA, PCA-GM and PCA of the paper are this estimator with different losses.
 """
 
 import math
@@ -52,10 +52,10 @@ class _Fitted(NamedTuple):
 
 
 class RobustPCA(Measuring):
-    """Principal component analysis that stays right when part of the rows are garbage.
+    """Principal component analysis that is robust to outlying rows.
 
     The mean μ and the orthonormal directions W minimise ½ Σ ρ(‖xᵢ - μ - WWᵀ(xᵢ - μ)‖²), where ρ is
-    the loss: (25) of the paper. Every row has the weight ρ' of its reconstruction error, and mean
+    the loss: (25) of the paper. Every row is weighted by ρ' of its reconstruction error, and mean
     and components are those of the weighted rows, (27) to (29). With
     ``KMPE(p=10, sigma="silverman")`` this is the paper's PCA-KMPE, with
     ``Correntropy(sigma="silverman")`` HQ-PCA, with ``Cauchy(sigma="median")`` or
@@ -64,69 +64,69 @@ class RobustPCA(Measuring):
     Parameters
     ----------
     n_components : int, float, "auto" or None
-        The number of components; a share of the variance between 0 and 1 that they must hold;
-        "auto" for the elbow of the scree of the inner half of the rows (growth ratio of Ahn and
-        Horenstein 2013); or None for all of them.
+        The number of components; the share of the variance, between 0 and 1, that they must
+        explain; "auto" for the elbow of the scree plot of the central half of the rows (growth
+        ratio of Ahn and Horenstein 2013); or None for all of them.
     loss : Loss, optional
-        A loss of this package. By default `Trimmed`, with the limit of orthogonal distances as
-        its σ: no weight for rows whose error stands out, and full weight for the rest.
+        A loss of this package. By default `Trimmed`, with the cut-off of orthogonal distances as
+        its σ: weight 0 for rows beyond it, and full weight for the others.
     n_robust_components : int, optional
-        The paper's m_r: weights are learnt in a subspace of so many dimensions, then the weighted
-        rows give ``n_components``. By default ``n_components``, but at most a tenth of the number
-        of rows and less than the number of columns; without a fixed ``n_components``, as many
-        as hold that share (or 80%) of the variance.
+        The paper's m_r: weights come from a subspace of this dimension, then the weighted rows give
+        ``n_components``. By default ``n_components``, but at most a tenth of the number of rows and
+        less than the number of columns; without a fixed ``n_components``, the number that explains
+        that share (or 80%) of the variance.
     scale : {"mad", "qn"}, optional
-        Whether columns are divided by their median absolute deviations or by Qn (Rousseeuw and
-        Croux 1993; more efficient, and slower) first: for tables in mixed units. Components,
-        variances and distances are then those of the scaled columns.
+        Divide columns by their median absolute deviation or by Qn (Rousseeuw and Croux 1993; more
+        efficient, and slower) first, for tables in mixed units. Components, variances and distances
+        are then those of the scaled columns.
     whiten : bool, default=False
         Whether `transform` divides the scores by their standard deviations.
     init : {"robust", "pca"}, default="robust"
-        "robust" starts from the half of the rows that lies furthest in, so that clusters of
-        outliers do not hold the fit, and takes steps that never raise the cost. "pca" is
-        Algorithm 2 as printed: start from plain PCA, full steps, stop when W changes by less
-        than ``tol``.
+        "robust" starts from the central half of the rows (maximum trimmed likelihood), which
+        withstands clusters of outliers, and takes steps that never increase the cost. "pca" is
+        Algorithm 2 as printed: start from plain PCA, full steps, stop when W changes by less than
+        ``tol``.
     max_iter : int, default=100
-        The largest number of reweighted steps once σ is settled.
+        The largest number of reweighted steps once σ is known.
     tol : float, default=1e-6
-        Stop when the cost changes by less than this share of itself, and the subspace by less
-        than its square root.
+        Stop when the relative change of the cost is below this, and that of the subspace below its
+        square root.
     random_state : int, RandomState or None, default=0
-        Seed of the sample that the robust start is made on where rows are many.
+        Seed of the sample for the robust start if there are many rows.
     verbose : int, default=0
-        1 tells on standard error how far a fit has come; 0 is silent.
+        1 reports the progress of a fit on standard error; 0 is silent.
 
     Attributes
     ----------
     components_ : array of shape (n_components_, d)
-        Orthonormal directions, by falling variance; signs as in scikit-learn.
+        Orthonormal directions, by decreasing variance; signs as in scikit-learn.
     mean_ : array of shape (d,)
         The mean of the weighted rows.
     explained_variance_, explained_variance_ratio_, singular_values_ : array
         As in scikit-learn, of the weighted rows.
     noise_variance_ : float
-        Mean variance of the directions left out.
+        Mean variance of the remaining directions.
     scale_ : array of shape (d,) or None
-        What columns were divided by.
+        The scales that columns were divided by.
     n_components_, n_robust_components_ : int
         The numbers of components.
     weights_ : array of shape (n,)
-        The loss's weight of each training row; an outlier has 0 or close to it.
+        The weight of each training row by the loss; that of an outlier is 0 or close to it.
     orthogonal_distances_, score_distances_ : array of shape (n,)
         The distance of each training row from the subspace of the first ``n_robust_components_``
-        components, and from the centre inside it, in standard deviations.
+        components, and its Mahalanobis distance from the centre within the subspace.
     cutoffs_ : Limits
-        The largest distances of rows that are no outliers, ``cutoffs_.orthogonal`` and
-        ``cutoffs_.score``: each lets 99% of Gaussian rows pass.
+        The cut-offs of these distances, ``cutoffs_.orthogonal`` and ``cutoffs_.score``: 99% of
+        Gaussian rows are within each.
     outliers_ : array of bool of shape (n,)
-        Rows beyond either.
+        Rows beyond either cut-off.
     outlier_kinds_ : array of str of shape (n,)
-        "regular", "good leverage" (far out inside the subspace), "orthogonal" (off it) or "bad
+        "regular", "good leverage" (far out within the subspace), "orthogonal" (far from it) or "bad
         leverage" (both).
     loss_ : Loss
         The loss with σ as a number.
     history_ : array
-        Cost at the start and after each step, with σ settled.
+        Cost at the start and after each step, for the final σ.
     n_iter_ : int
         The number of weighted solves on all rows.
     status_ : str
@@ -189,12 +189,12 @@ class RobustPCA(Measuring):
         Parameters
         ----------
         X : array, data frame, sparse matrix or memory map of shape (n, d)
-            The rows. A sparse matrix is never dense as a whole; a memory map, or anything else with
-            a shape and row slices (HDF5, zarr), is read block by block. In an array NaN is a
-            missing value: fits and fillings then take turns.
+            The rows. A sparse matrix is made dense block by block only; a memory map, or anything
+            else with a shape and row slices (HDF5, zarr), is read block by block. In an array NaN
+            is a missing value: fitting and imputing then alternate.
         y : ignored
         sample_weight : array of shape (n,), optional
-            How often each row counts.
+            Sample weights, as numbers of repeats.
 
         Returns
         -------
@@ -227,7 +227,7 @@ class RobustPCA(Measuring):
         self._set_rows(*fitted.found.rows(fitted.seen.X), back)
 
     def _fit(self, rows: Points, holes: Mask | None = None) -> "_Fitted":
-        """Return the rows, the fit, and what it says of them."""
+        """Return the rows, the fit, and the distances of the rows."""
         n_components = self._n_components(rows)
         robust = not (self.init == "pca" or self.loss == Squared())
         with team():
@@ -242,7 +242,7 @@ class RobustPCA(Measuring):
         return _Fitted(rows, walked, *found)
 
     def _n_components(self, rows: Points) -> int:
-        """Return the largest number of components that may be asked for."""
+        """Return the largest number of components that may be needed."""
         if is_whole(self.n_components):
             return self.n_components
         if self.n_components == "auto":
@@ -250,7 +250,7 @@ class RobustPCA(Measuring):
         return rows.most_components
 
     def _set(self, fitted: "_Fitted") -> None:
-        """Set what users see, but for what is said of single rows."""
+        """Set the attributes, except those of single rows."""
         rows, walked, found, _ = fitted
         fit, theta = walked.fit, found.theta
         if not fit.status.converged:
@@ -281,7 +281,7 @@ class RobustPCA(Measuring):
         )
 
     def _set_rows(self, weights: Array, distances: RowDistances, back: Index | slice) -> None:
-        """Set what is said of single rows; ``back`` leads from those given to those fitted."""
+        """Set the attributes of single rows; ``back`` maps given rows to fitted ones."""
         self.weights_ = weights[back]
         orthogonal, score, outliers = distances
         self.orthogonal_distances_, self.score_distances_ = orthogonal[back], score[back]

@@ -1,4 +1,4 @@
-"""A PCA fitted to Dask collections, where the rows are."""
+"""Fits of a PCA to Dask collections."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,10 +19,10 @@ __all__ = ["fit_collections"]
 
 
 def fit_collections(model: Any, X: Any, sample_weight: Any) -> None:
-    """Fit a RobustPCA; what is said of single rows are lazy arrays."""
+    """Fit a RobustPCA to a Dask collection; row attributes are lazy arrays."""
     with team(), given_rows(model, X, None, sample_weight) as given:
         wanted = model.n_components if is_whole(model.n_components) else 1
-        # The start must have a sample of less than a quarter of the rows.
+        # With fewer rows the sample of the start would be more than a quarter of them.
         if given.are_few(5 * max(10 * X.shape[1], 20 * wanted)):
             rows, _, weights = given.in_memory()
             model._fit_rows(rows, weights)

@@ -1,4 +1,4 @@
-"""PCA-L1: components that maximise the sum of absolute projections, one after the other."""
+"""PCA-L1 (Kwak 2008): components that maximise the sum of absolute projections, greedily."""
 
 import warnings
 from typing import Any, Self
@@ -27,23 +27,24 @@ __all__ = ["PCAL1"]
 class PCAL1(Projection):
     """Principal components that maximise Σ |wᵀ(xᵢ - μ)|, found greedily.
 
-    PCA-L1 of Kwak (2008): w ← Σ sign(wᵀxᵢ) xᵢ, normalised, until the signs repeat; a row with a
-    projection of zero nudges w and the search goes on, so that it ends at a maximum. Then the
-    direction is taken out of the rows and the next one is sought. μ is the mean of the rows.
+    PCA-L1 of Kwak (2008): w ← Σ sign(wᵀxᵢ) xᵢ, normalised, until the signs no longer change. If a
+    projection is zero, w is perturbed and the iteration continues, so that it ends at a local
+    maximum. Then the rows are projected onto the complement of w (deflation), and the next
+    component is computed. μ is the mean of the rows.
 
     Parameters
     ----------
     n_components : int, optional
         The number of components; by default all of them.
     n_starts : int, default=5
-        Starts for each component: the leading direction of plain PCA, the longest row, and
-        rows drawn at random. The best end counts.
+        Number of starts for each component: the leading direction of plain PCA, the longest row,
+        and rows drawn at random. The best result is kept.
     whiten : bool, default=False
         Whether `transform` divides the scores by their standard deviations.
     max_iter : int, default=1000
         The largest number of steps for each component.
     random_state : int, RandomState or None
-        Seed of the starts and of the nudges.
+        Seed of the starts and of the perturbations.
 
     Attributes
     ----------
@@ -103,7 +104,7 @@ class PCAL1(Projection):
         y : None
             Ignored.
         sample_weight : array of shape (n,), optional
-            How often each row counts.
+            Sample weights, as numbers of repeats.
 
         Returns
         -------
@@ -159,14 +160,14 @@ class PCAL1(Projection):
     def _direction(
         self, Y: Array, a: Array, W: Array, rng: np.random.RandomState
     ) -> tuple[Array, int]:
-        """Return the end of the largest dispersion of searches from the columns of W.
+        """Return the direction of largest dispersion, of searches from the columns of W.
 
-        The searches run side by side. The number of steps is ``max_iter`` + 1 when signs still
-        change after the last one.
+        The searches run in parallel. The number of steps is ``max_iter`` + 1 if signs still change
+        after the last one.
         """
         length = np.linalg.norm(Y, axis=1)
-        # Projections below this share of a row's length count as zero: the row is on the fence, and
-        # a fixed point of the signs need not be a maximum. One with nothing left cannot sit there.
+        # Projections below this share of the length of a row count as zero: a fixed point of the
+        # signs need not be a maximum then. A row that is zero after deflation does not count so.
         fence = np.where(length > 0, ROUNDING * length, -1.0)[:, None]
         W = _normalised(W)
         signs = np.zeros((len(Y), W.shape[1]))
@@ -192,9 +193,9 @@ class PCAL1(Projection):
 
 
 def _centred(rows: Points) -> tuple[Array, Array, Dual | None]:
-    """Return the mean, the rows without it, and what turns their coordinates back.
+    """Return the mean, the centred rows, and the map back to the coordinates of the data.
 
-    With fewer rows than columns the coordinates are those of the rows' own span: every sum of
+    With fewer rows than columns the coordinates are those of the span of the rows, as every sum of
     rows lies in it.
     """
     if len(rows) < rows.d:

@@ -1,4 +1,4 @@
-"""The parameters of a RobustPCA: what they may be, and the start that they ask for."""
+"""Parameters of a RobustPCA: their validation, and the start they define."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ _INITS = ("robust", "pca")
 
 
 def start_of(model: Any, rows: Points, *, robust: bool) -> PCAStart:
-    """Return the start, with m_r where a number is given."""
+    """Return the start, with m_r if the number of components is given."""
     m, m_r = model.n_components, model.n_robust_components
     if m_r is None and is_whole(m) and m < rows.d:
         m_r = min(m, most_dimensions(rows))
     wanted = model.n_robust_components or m
-    # Without a number, as many dimensions as hold 80% of the variance of the central rows.
+    # Otherwise the number of components that explains 80% of the variance of the central rows.
     share = 0.8 if m is None or is_whole(m) else m
     return PCAStart(
         robust=robust,
@@ -35,7 +35,7 @@ def start_of(model: Any, rows: Points, *, robust: bool) -> PCAStart:
 
 
 def check_parameters(model: Any, shape: tuple[int, ...]) -> None:
-    """Refuse what a RobustPCA does not know, or what rows of such a shape do not have."""
+    """Refuse invalid parameters, or those that do not fit the shape of the data."""
     if not (model.loss is None or isinstance(model.loss, Loss)):
         raise ValueError(f"loss={model.loss!r} must be None or a loss such as kmpe.KMPE(p=10)")
     if model.init not in _INITS:

@@ -1,4 +1,4 @@
-"""What every PCA of this package shares once mean and components are known."""
+"""The part that all PCA estimators share: scores, reconstructions, likelihood."""
 
 import math
 import numbers
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Scores, reconstructions and covariance, as scikit-learn's PCA has them."""
+    """Scores, reconstructions and covariance, as in scikit-learn's PCA."""
 
     whiten: bool
     scale_: npt.NDArray[Any] | None = None
@@ -102,8 +102,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def score_samples(self, X: Any) -> Array:
         """Return the log-likelihood of each row, as scikit-learn's PCA does.
 
-        That of the Gaussian model of PCA (Tipping and Bishop 1999) with the mean, the components
-        and the variances of the fit; of a row with missing values, that of what is known of it.
+        It is that of the Gaussian model of PCA (Tipping and Bishop 1999) with the mean, components
+        and variances of the fit; for a row with missing values, that of its observed values.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return float(self.score_samples(X).mean())
 
     def get_covariance(self) -> Array:
-        """Return the covariance of the model: the components, and equal noise elsewhere.
+        """Return the covariance of the model: components, and equal noise in other directions.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def get_precision(self) -> Array:
         """Return the inverse of the covariance of the model.
 
-        Rows that lie in the subspace exactly have a noise variance of rounding.
+        If the rows lie in the subspace exactly, the noise variance is that of rounding errors.
 
         Returns
         -------
@@ -184,7 +184,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return np.asarray(density - units)
 
     def _each(self, X: Any, value: Callable[[Array], Array]) -> Array:
-        """Return a value of each row less the mean, in the units of the fit, a block at a time."""
+        """Return a value of each centred row, in the units of the fit, block by block."""
         out = np.empty(X.shape[0])
         for some in gen_batches(X.shape[0], 4096):
             Y = X[some].toarray() if is_sparse(X) else X[some]
@@ -193,11 +193,11 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return out
 
     def _with_holes(self, X: Any) -> Any:
-        """Return rows to be measured; a model that knows missing values leaves them."""
+        """Return validated rows, which may have missing values if the model handles them."""
         return self._checked(X)
 
     def _checked(self, X: Any) -> Any:
-        """Return rows to be measured, without holes."""
+        """Return validated rows without missing values."""
         return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
 
     @property
@@ -211,12 +211,12 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _set_components(
         self, mean: Array, W: Array, variances: Array, total: float, rows: Points, m: int
     ) -> None:
-        """Set what scikit-learn's PCA has; past the directions in which the rows vary, any will do.
+        """Set the attributes of scikit-learn's PCA; W is completed if it has too few columns.
 
         ``variances`` and ``total`` are those along the columns of W and in all directions.
         """
         X, most = rows.X, rows.most_components
-        # Such a share of the total variance is rounding.
+        # Variances below this share of the total are rounding errors.
         k = int(np.count_nonzero(variances > 1e-14 * total))
         W, variances = complete(W[:, :k], m), np.append(variances[:k], np.zeros(m))[:m]
         signs = np.sign(W[np.abs(W).argmax(axis=0), np.arange(m)])
@@ -233,9 +233,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
 
 def complete(W: Array, m: int) -> Array:
-    """Return m orthonormal columns, of which W has the first.
+    """Return m orthonormal columns that begin with those of W.
 
-    The others are what the coordinate axes, one after the other, have outside.
+    The others are coordinate axes, orthogonalised one after the other.
     """
     for axis in np.eye(len(W)) if W.shape[1] < m else []:
         w = axis - W @ (W.T @ axis)
@@ -248,9 +248,9 @@ def complete(W: Array, m: int) -> Array:
 
 
 def sum_of_squares(X: Any) -> float:
-    """Return Σ x² of an array: NaN where a value is missing, inf where squares overflow.
+    """Return Σ x² of an array: NaN if a value is missing, inf if squares overflow.
 
-    One pass over the rows tells both. What is read block by block is checked when it is read.
+    One pass checks both. Rows that are read block by block are checked when they are read.
     """
     with np.errstate(over="ignore", under="ignore"):
         return float(np.einsum("ij,ij->", X, X)) if isinstance(X, np.ndarray) else 0.0
@@ -265,7 +265,7 @@ def check_rows(X: Any, sample_weight: npt.ArrayLike | None, squares: float = mat
     a = a if sample_weight is None else counted_weights(a)[0]
     most = max(float(a.max()), 1.0)
     if isinstance(X, np.ndarray) and not most * squares <= LARGEST**2:
-        # ‖x‖² must not overflow either, nor its sum over the rows, each as often as it counts.
+        # ‖x‖² must not overflow either, nor its weighted sum over the rows.
         largest = math.sqrt(X.shape[1] * most) * max(float(X.max()), -float(X.min()))
         check_range(np.array([largest]), "X, times the root of its columns,", "rescale X")
     return Points(X, a)
@@ -274,7 +274,7 @@ def check_rows(X: Any, sample_weight: npt.ArrayLike | None, squares: float = mat
 def check_components(
     name: str, value: Any, shape: tuple[int, ...], *, share: bool, auto: bool = False
 ) -> None:
-    """Refuse a number of components that the data do not have."""
+    """Refuse a number of components that the shape of the data does not allow."""
     if auto and isinstance(value, str) and value == "auto":
         return
     n, d = shape

@@ -1,4 +1,4 @@
-"""Robust scales of columns: what a table in mixed units is divided by."""
+"""Robust scales of columns, for tables in mixed units."""
 
 import warnings
 from typing import Any
@@ -18,10 +18,10 @@ SCALES = ("mad", "qn")
 
 
 def column_scales(X: Any, scale: str, a: Array) -> npt.NDArray[Any]:
-    """Return a robust scale of each column by its known values, each counted ``a`` times.
+    """Return a robust scale of each column from its observed values, with weights ``a``.
 
-    A column that has the scale 0, since half of its values are equal, has the standard deviation in
-    its place, and a constant one 1.
+    If the scale is 0, since half of the values are equal, it is replaced by the standard deviation,
+    or by 1 for a constant column.
     """
     if not isinstance(X, np.ndarray):
         raise ValueError(f'scale="{scale}" needs X in memory: scale the columns beforehand')
@@ -45,12 +45,12 @@ def _mad(x: Array, a: Array) -> float:
 
 
 def _times(a: Array) -> npt.NDArray[np.intp]:
-    """Return weights as whole numbers."""
+    """Return weights as integers."""
     counts = repeats(a)
     if counts is None:
         raise ValueError(
-            'scale="qn" is of pairs of rows, and sample_weight is no number of rows: give whole '
-            'numbers, or use scale="mad"'
+            'scale="qn" counts pairs of rows, which needs integer sample_weight: round it, or use '
+            'scale="mad"'
         )
     return counts.astype(np.intp)
 
@@ -60,8 +60,8 @@ def _standard_deviation(x: Array, a: Array, column: int, scale: str) -> float:
     if x.min() == x.max():
         return 1.0
     warnings.warn(
-        f"half of column {column} or more are equal: its {scale} is 0, and the standard deviation, "
-        "which outliers inflate, takes its place",
+        f"at least half of the values of column {column} are equal: its {scale} is 0, and the "
+        "standard deviation, which is not robust, is used instead",
         RobustnessWarning,
         stacklevel=4,
     )
