@@ -213,7 +213,7 @@ def test_columns_in_mixed_units_are_scaled():
 def test_a_column_with_ties_is_scaled_with_a_warning():
     X = rows(60, 4, 2)[0]
     X[:, 1] = np.arange(60) % 4 == 0
-    with pytest.warns(RobustnessWarning, match="half of column 1 or more are equal"):
+    with pytest.warns(RobustnessWarning, match="half of the values of column 1 are equal"):
         assert (RobustPCA(2, scale="mad").fit(X).scale_ > 0).all()
 
 
