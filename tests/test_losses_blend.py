@@ -64,8 +64,8 @@ def test_it_prints_three_parts_and_the_number_of_others():
 @pytest.mark.parametrize(
     ("losses", "factors", "sentence"),
     [
-        ((Squared(),), (), "equally many"),
-        ((), (), "at least one"),
+        ((Squared(),), (), "the same length"),
+        ((), (), "at least 1"),
         ((Squared(),), (0.0,), r"factors=\(0.0,\) must be numbers above 0"),
         ((Huber(),), (1.0,), "every sigma must be a number"),
     ],

@@ -134,8 +134,8 @@ def test_at_a_large_scale_it_is_the_correntropic_loss():
 @pytest.mark.parametrize(
     ("sigma", "weights", "sentence"),
     [
-        (1.0, np.ones(3), f"weights must be {len(KNOTS)} numbers, none below 0"),
-        (1.0, -np.ones(len(KNOTS)), "none below 0"),
+        (1.0, np.ones(3), f"weights must be {len(KNOTS)} numbers of at least 0"),
+        (1.0, -np.ones(len(KNOTS)), "of at least 0"),
         (1.0, np.full(len(KNOTS), np.nan), "weights must be"),
         (0.0, np.ones(len(KNOTS)), "sigma=0.0 must be a number above 0"),
         (np.inf, np.ones(len(KNOTS)), "sigma=inf must be a number above 0"),

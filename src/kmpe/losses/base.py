@@ -1,6 +1,6 @@
-"""What a loss is: a function of the squared residual norm.
+"""The base class of losses: functions of the squared residual norm.
 
-A model costs ½ Σ ρ(sᵢ) with sᵢ = ‖eᵢ‖². Each loss states ρ, ρ' and ρ'' at unit scale, as
+A model minimises ½ Σ ρ(sᵢ) with sᵢ = ‖eᵢ‖². Each loss defines ρ, ρ' and ρ'' at unit scale, as
 functions of t = s / σ²; the base class applies the scale and derives everything else:
 
     ρ(s) = σ² ρ₁(t),   weight(s) = ρ'(s) = ρ₁'(t),   curvature(s) = ρ''(s) = ρ₁''(t) / σ².
@@ -22,7 +22,7 @@ from kmpe.losses.scale import RULES
 
 __all__ = ["SINGULAR_BELOW", "Loss"]
 
-# Powers below 1 of t have no derivative at 0. Below this t they are continued linearly; its
+# Powers of t below 1 have no derivative at 0. Below this t they are continued linearly; its
 # square is still a normal number, so that ρ'' stays finite.
 SINGULAR_BELOW = math.sqrt(float(np.finfo(np.float64).tiny))
 
@@ -74,7 +74,7 @@ class Loss(ABC):
     @property
     @abstractmethod
     def convex(self) -> bool:
-        """Whether ρ(r²) is convex in r: only then is the start of no consequence."""
+        """Whether ρ(r²) is convex in r: only then does the minimum not depend on the start."""
 
     @property
     def quadratic(self) -> bool:
@@ -83,7 +83,7 @@ class Loss(ABC):
 
     @property
     def singular(self) -> bool:
-        """Whether the weights of residuals near zero have no bound."""
+        """Whether the weights of residuals near zero are unbounded."""
         return False
 
     @property
@@ -136,7 +136,7 @@ class Loss(ABC):
             return np.asarray(scale2 * self._continued(self._rho(self._inside(t)), t))
 
     def rho_and_weight(self, s: npt.ArrayLike) -> tuple[Array, Array]:
-        """Return ρ(s) and ρ'(s); the weight has no digits left below 1e-16."""
+        """Return ρ(s) and ρ'(s); weights below 1e-16 may have no correct digits."""
         with np.errstate(over="ignore", under="ignore"):
             t, scale2 = self._unit(s)
             rho, weight = self._rho_and_weight(self._inside(t))
@@ -188,9 +188,9 @@ class Loss(ABC):
         return np.clip(t, low, high) if low > 0 or high < math.inf else t
 
     def _continued(self, value: Array, t: Array) -> Array:
-        """Return ρ₁ at t from its value at t clipped: past either end the tangent goes on."""
+        """Return ρ₁ at t from its value at t clipped: beyond either end ρ₁ is its tangent."""
         low, high = self._linear_outside
-        if low > 0:  # the shift holds ρ(0) = 0
+        if low > 0:  # the shift keeps ρ(0) = 0
             end = np.array(low)
             value = value - (self._rho(end) - self._weight(end) * np.minimum(t, low))
         if high < math.inf:
@@ -204,10 +204,9 @@ class Loss(ABC):
     # -- scale and start -------------------------------------------------------------------
 
     def resolve(self, s: Array, a: Array | None = None, dim: int = 1) -> Self:
-        """Return this loss with σ a number, its rule applied to squared residuals ``s``.
+        """Return this loss with σ a number, from its rule and squared residuals ``s``.
 
-        ``"mad"`` takes `efficient` times the scaled median residual, ``"silverman"`` the
-        paper's (30).
+        ``"mad"`` is `efficient` times the scaled median residual, ``"silverman"`` the paper's (30).
         """
         sigma = getattr(self, "sigma", 1.0)
         if not isinstance(sigma, str):
@@ -216,7 +215,7 @@ class Loss(ABC):
         return self.at(factor * RULES[sigma](s, a, dim))
 
     def relaxed(self, sigma: float) -> "Loss":
-        """Return the loss to start from at a larger scale, on the way down to this one."""
+        """Return the loss to use at a larger scale while σ is lowered to its value."""
         return self.at(sigma)
 
     def at(self, sigma: float) -> Self:
@@ -239,7 +238,7 @@ class Loss(ABC):
                 f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {known}"
             )
         before = dict(vars(self))
-        # What was derived from the old parameters goes with them.
+        # Values cached for the old parameters are dropped.
         vars(self).clear()
         vars(self).update({**{f.name: before[f.name] for f in fields(self)}, **params})
         try:

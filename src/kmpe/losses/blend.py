@@ -14,7 +14,7 @@ __all__ = ["Blend"]
 class Blend(Loss):
     """A sum of losses: ρ(s) = Σ cₖ ρₖ(s), each ρₖ with its own σ as a number.
 
-    Its fit is, for many rows, the mean of the fits of its parts, weighed by cₖ E[ψₖ'].
+    Asymptotically its fit is the mean of the fits of its parts, weighted by cₖ E[ψₖ'].
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Blend(Loss):
 
     def __post_init__(self) -> None:
         if len(self.losses) != len(self.factors) or not self.losses:
-            raise ValueError("Blend: losses and factors must be equally many, and at least one")
+            raise ValueError("Blend: losses and factors must have the same length, at least 1")
         if not all(0 < factor < np.inf for factor in self.factors):
             raise ValueError(f"Blend: factors={self.factors!r} must be numbers above 0")
         if any(loss.has_rule for loss in self.losses):

@@ -1,7 +1,7 @@
 """The loss that is minus the logarithm of a density: ρ(r²) = 2σ² (log f(0) - log f(r)).
 
 With it an M-estimator is the maximum likelihood estimator for noise of density f (Huber 1964).
-The density is known on a grid only, so the loss is a table. What is tabulated is the weight
+The density is given on a grid only, so the loss is a table, namely of the weight
 
     ρ'(s) = -σ² (d log f / dr) / r,
 
@@ -9,9 +9,9 @@ a monotone piecewise cubic of t = s / σ² (PCHIP: Fritsch and Butland 1984), an
 a piecewise quartic: ρ, ρ' and ρ'' agree to rounding. Where f grows with |r| the weight is 0 instead
 of negative, and ρ is flat.
 
-The knots are the floating-point numbers whose mantissa has `_BITS` bits. The cell of a number is
-then found in its own leading bits, and its place in the cell in the bits that follow: no search and
-no logarithm.
+The knots are the floating-point numbers whose mantissa has `_BITS` bits. The leading bits of a
+number then give its cell, and the bits that follow its position in the cell, without a search or a
+logarithm.
 """
 
 import numbers
@@ -31,7 +31,8 @@ _BITS = 4
 _LOW, _HIGH = 2.0**-20, 2.0**27
 _SHIFT = 52 - _BITS
 _FIRST, _LAST = (int(np.float64(end).view(np.int64)) for end in (_LOW, _HIGH))
-#: Where the weight is tabulated: t = s / σ², 3% to 6% apart, |r| from 0.001 to 11 600 σ.
+#: The values of t = s / σ² at which the weight is tabulated, 3% to 6% apart: |r| from 0.001 σ to
+#: 11 600 σ.
 KNOTS = np.arange(_FIRST, _LAST + 1, 1 << _SHIFT).view(np.float64)
 _WIDTHS = np.diff(KNOTS)
 _ROOTS = np.sqrt(KNOTS)
@@ -48,7 +49,7 @@ class LogDensity(Loss):
     sigma : float
         The unit of the residuals.
     weights : array of shape (len(KNOTS),)
-        ρ' at the `KNOTS`, at least 0. Below the second it is constant, past the last 0.
+        ρ' at the `KNOTS`, at least 0. It is constant below the second and 0 beyond the last.
 
     See Also
     --------
@@ -71,7 +72,7 @@ class LogDensity(Loss):
     def __post_init__(self) -> None:
         w = np.asarray(self.weights, dtype=np.float64)
         if not (w.shape == KNOTS.shape and (w >= 0).all() and np.isfinite(w).all()):
-            raise ValueError(f"LogDensity: weights must be {len(KNOTS)} numbers, none below 0")
+            raise ValueError(f"LogDensity: weights must be {len(KNOTS)} numbers of at least 0")
         if not (isinstance(self.sigma, numbers.Real) and 0 < float(self.sigma) < np.inf):
             raise ValueError(f"LogDensity: sigma={self.sigma!r} must be a number above 0")
 
@@ -79,17 +80,17 @@ class LogDensity(Loss):
     def of(cls, r: Array, log_density: Array, sigma: float = 1.0, least: float = 0.0) -> Self:
         """Return the loss of a density given as log f(r), up to a constant.
 
-        r grows from near 0 by equal factors, and is in units of ``sigma``. Below ``least`` the
-        weight stays what it is there: no loss is to be peaked within the granularity of the data.
+        r is a geometric sequence that starts near 0, in units of ``sigma``. Below ``least`` the
+        weight is constant: a loss must not be peaked within the granularity of the data.
         """
         step = float(np.log(r[-1] / r[0])) / (len(r) - 1)
         slope = np.gradient(log_density, step)
         wide = (log_density[4:] - log_density[:-4]) / (4 * step)
-        slope[2:-2] += (slope[2:-2] - wide) / 3  # Richardson: right to the fourth order
+        slope[2:-2] += (slope[2:-2] - wide) / 3  # Richardson extrapolation: fourth order
         at = np.clip(_ROOTS, max(least, r[0]), r[-1])
         w = np.maximum(np.interp(at, r, -slope / r**2), 0.0)
-        # Within an edge every fit would be as good as any other; a millionth of the largest weight
-        # makes it least squares there, and is nothing otherwise.
+        # Where the density is flat no fit is better than another; a millionth of the largest weight
+        # makes the solution unique there, and is negligible otherwise.
         rising = np.arange(len(w)) < np.argmax(w)
         return cls(sigma, np.where(rising, np.maximum(w, 1e-6 * w.max()), w))
 
@@ -98,7 +99,7 @@ class LogDensity(Loss):
 
     @cached_property
     def concave(self) -> bool:
-        # The slope of an interpolated density has so many digits.
+        # The slope of an interpolated density is accurate to this.
         return bool((np.diff(self._table) <= 1e-5 * self._table[:-1]).all())
 
     @property
@@ -106,24 +107,24 @@ class LogDensity(Loss):
         return float(self.rho(np.inf))
 
     def relaxed(self, sigma: float) -> Loss:
-        """Return the correntropic loss: at a large scale an edge would follow the outliers."""
+        """Return the correntropic loss: at a large scale a bounded density follows outliers."""
         return Correntropy(sigma)
 
     def _rho(self, t: Array) -> Array:
         return np.asarray(_piecewise(self._quartic, t) + self._table[0] * np.minimum(t, _LOW))
 
     def _weight(self, t: Array) -> Array:
-        return np.maximum(_piecewise(self._cubic, t), 0.0)  # rounding at the knots without weight
+        return np.maximum(_piecewise(self._cubic, t), 0.0)  # rounding at knots of weight 0
 
     def _curvature(self, t: Array) -> Array:
         return _piecewise(self._quadratic, t)
 
-    # Polynomials in the place within a cell, from 0 to 1: the coefficient of its k-th power for
-    # every cell, k growing. The last cell is the point `_HIGH`.
+    # Polynomials in the position within a cell, from 0 to 1: coefficients of increasing powers, one
+    # column for each cell. The last cell is the point `_HIGH`.
 
     @cached_property
     def _table(self) -> Array:
-        """The weights, without slope at either end, where they go on as a constant."""
+        """The weights, with slope 0 at both ends, beyond which they are constant."""
         return np.concatenate([self.weights[1:2], self.weights[1:-1], [0.0]])
 
     @cached_property
@@ -146,10 +147,10 @@ class LogDensity(Loss):
 
 
 def _monotone_slopes(chords: Array) -> Array:
-    """Return slopes at the knots from those between them: their harmonic mean, 0 at a turn.
+    """Return slopes at the knots from the chords: harmonic means, 0 at a local extremum.
 
-    Those of SciPy's PchipInterpolator, but without slope at either end, and in a tenth of the time,
-    which for a hundred rows is a tenth of a fit.
+    They are those of SciPy's PchipInterpolator except for slopes 0 at both ends, in a tenth of the
+    time, which for a hundred rows is a tenth of a fit.
     """
     before, after = chords[:-1], chords[1:]
     near, far = _WIDTHS[:-1] + 2 * _WIDTHS[1:], 2 * _WIDTHS[:-1] + _WIDTHS[1:]
@@ -159,14 +160,14 @@ def _monotone_slopes(chords: Array) -> Array:
 
 
 def _piecewise(polynomials: Array, t: Array) -> Array:
-    """Return the polynomial of each t's cell at t; of the nearest end, outside the knots."""
+    """Return the piecewise polynomial at t; outside the knots, its value at the nearest end."""
     out = np.empty(np.shape(t))
     flat, t = out.reshape(-1), np.ravel(t)
     for start in range(0, len(t), _BLOCK):
         part = np.minimum(np.maximum(t[start : start + _BLOCK], _LOW), _HIGH).view(np.int64)
         cell = (part >> _SHIFT) - (_FIRST >> _SHIFT)
         u = (part & ((1 << _SHIFT) - 1)) * 2.0**-_SHIFT
-        # mode: only the bits of NaN are out of range, and the check for it costs as much again
+        # mode: only NaN is out of range, and checking for it would double the time.
         value = polynomials[-1].take(cell, mode="clip")
         for coefficient in polynomials[-2::-1]:
             value *= u

@@ -1,8 +1,8 @@
-"""A loss that double precision can follow: ρ, continued linearly below the smallest residual.
+"""Losses continued linearly below a floor, so that weights stay bounded.
 
-A loss with p < 2 gives weights without bound to residuals near zero; past a ratio of 1e14 the
-other rows no longer count. Below the floor ρ goes on as its tangent, so that ρ and its
-derivative agree and the cost that is reported is the cost that was minimised.
+A loss with p < 2 has unbounded weights near residual zero; beyond a ratio of 1e14 the other rows
+no longer count in double precision. Below the floor ρ is its tangent, so that ρ and its derivative
+are consistent and the reported cost is the one that was minimised.
 """
 
 from dataclasses import dataclass
@@ -28,9 +28,9 @@ class Floored:
     def at(
         cls, loss: Loss, s: Array, a: Array | None, dim: int, smallest: float = 1e-7
     ) -> "Floored":
-        """Return the loss with the floor that squared residuals ``s`` suggest.
+        """Return the loss with a floor from squared residuals ``s``.
 
-        Residuals below ``smallest`` of the typical one count as this large.
+        It is ``smallest`` times a typical residual, squared.
         """
         return cls(loss, (smallest * mad(s, a, dim)) ** 2 if loss.singular else 0.0)
 
@@ -55,16 +55,16 @@ class Floored:
         return self.loss.weight(np.maximum(s, self.floor))
 
     def metric(self, s: Array, w: Array) -> Array:
-        """Return a bound of the curvature of ½ ρ(‖e‖²), w the weights ρ'(s)."""
+        """Return an upper bound of the curvature of ½ ρ(‖e‖²), given the weights w = ρ'(s)."""
         return self.loss.metric(np.maximum(s, self.floor), w)
 
     def curvature(self, s: Array, dim: int, width: float = 0.0, least: float = 0.1) -> Array:
-        """Return the mean curvature of ½ ρ(‖e‖²) over the directions of e, held positive.
+        """Return the mean curvature of ½ ρ(‖e‖²) over the directions of e, kept positive.
 
-        The Hessian is ρ' I + 2 ρ'' eeᵀ; a ``dim``-th of its trace is ρ' + 2 s ρ'' / dim, which
-        for one target is ψ'. With a width, ψ' is smoothed over so much to either side. It is at
-        least a share of the weight: else the metric of a redescending loss is indefinite at a start
-        with many doubtful rows.
+        The Hessian is ρ' I + 2 ρ'' eeᵀ; its trace over ``dim`` is ρ' + 2 s ρ'' / dim, which for one
+        target is ψ'. With a width, ψ' is averaged over ± that width. It is at least the share
+        ``least`` of the weight, as the Hessian of a redescending loss may be indefinite at a start
+        with many outliers.
         """
         inside = np.maximum(s, self.floor)
         w = self.loss.weight(inside)
@@ -109,23 +109,24 @@ class Curved:
 
 @dataclass(frozen=True)
 class Newton(Floored):
-    """A loss whose steps follow its own curvature, not the weights that bound it.
+    """A loss whose steps use its curvature in place of the weights: Newton's method.
 
-    Near its end a reweighted fit moves by a share of what is left, a small one where ψ is flat but
-    for a narrow peak of its slope, as for Laplace noise; Newton's method moves by all of it.
+    Reweighted steps converge linearly, and slowly if ψ is flat except for a narrow peak of its
+    slope, as for Laplace noise; Newton's method converges quadratically.
     """
 
     dim: int = 1
 
     def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - as in `Floored`
         """Return the curvature."""
-        # Near the end of a fit: a third of it takes as many steps, three times twice as many.
+        # The width near the end of a fit: a third of it takes as many steps, three times it twice
+        # as many.
         return self.curvature(s, self.dim, least=0.02)
 
 
 @dataclass(frozen=True)
 class AsPrinted(Floored):
-    """A loss whose steps are the paper's fixed point: the weights alone, whatever the curvature."""
+    """A loss whose steps are the fixed-point iteration of the paper, with the weights alone."""
 
     def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - as in `Floored`
         """Return the weights."""

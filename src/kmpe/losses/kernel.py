@@ -32,7 +32,8 @@ def kernel_gap(t: npt.ArrayLike) -> Array:
 class Correntropy(Loss):
     """The correntropic loss (C-loss): ρ(s) = 2σ² (1 - exp(-s / 2σ²)); KMPE with p = 2.
 
-    With it the machines are the paper's ELM-RCC and HQ-PCA. It is (3) of the paper times 2σ².
+    ELMs with it are the paper's ELM-RCC, and PCA with it is HQ-PCA. It is (3) of the paper times
+    2σ².
 
     See Also
     --------
@@ -72,15 +73,16 @@ class Correntropy(Loss):
 class KMPE(Loss):
     """Kernel mean p-power error: ρ(s) = (4σ² / p) (1 - exp(-s / 2σ²))^(p/2).
 
-    (5) of the paper times 4σ² / p, so that its derivative is φ of (23). Large p gives the
-    largest weights to medium residuals, p below 2 to the smallest; gross outliers have none.
+    (5) of the paper times 4σ² / p, so that its derivative is φ of (23). For large p medium
+    residuals have the largest weights, for p below 2 the smallest ones; gross outliers have weight
+    0.
 
     Parameters
     ----------
     p : float, default=2
         The power; 2 is the correntropic loss.
     sigma : float, "mad" or "silverman", default="mad"
-        The kernel width, or the rule that finds it.
+        The kernel width, or the rule for it.
 
     See Also
     --------

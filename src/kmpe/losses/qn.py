@@ -1,12 +1,12 @@
-"""Qn: a quantile of all distances between two values (Rousseeuw and Croux 1993).
+"""The scale Qn: a quantile of all pairwise distances (Rousseeuw and Croux 1993).
 
 With h = n // 2 + 1 it is the k-th smallest of |xᵢ - xⱼ|, i < j, k = h (h - 1) / 2, times a factor
-that makes it the standard deviation of Gaussian values. It has the MAD's breakdown point of 50% and
-82% of the efficiency of the standard deviation, where the MAD has 37%, and needs no centre.
+that makes it consistent for the standard deviation of Gaussian values. It has the breakdown point
+50% of the MAD and a Gaussian efficiency of 82%, where the MAD has 37%, and needs no centre.
 
-Of sorted values the distances from each form an increasing row. The k-th of all rows is found by
-weighted medians of the rows' middles, each of which rules out a quarter of what is left (Croux and
-Rousseeuw 1992): n log n operations, where all distances would be n².
+For sorted values the distances from each value form an increasing row. The k-th smallest of all
+rows is found by weighted medians of the row medians, each of which excludes a quarter of the
+remaining distances (Croux and Rousseeuw 1992): O(n log n) operations instead of n².
 """
 
 import math
@@ -19,7 +19,7 @@ __all__ = ["qn"]
 
 
 def qn(x: Array) -> float:
-    """Return Qn of values that are finite; 0 of a single one.
+    """Return Qn of finite values; 0 for a single one.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def qn(x: Array) -> float:
 
 
 def _finite_sample(n: int) -> float:
-    """Return the factor that takes the bias of n Gaussian values from Qn.
+    """Return the factor that corrects the bias of Qn for n Gaussian values.
 
     By simulation: Croux and Rousseeuw (1992) up to 12, robustbase (Maechler 2007) beyond.
     """
@@ -52,7 +52,7 @@ def _smallest_distance(y: Array, k: int) -> float:
     """Return the k-th smallest of y[j] - y[i], i < j, of sorted values."""
     n = len(y)
     rows = np.arange(n - 1)
-    # What is left of the row i are the columns first[i] to last[i] - 1.
+    # The remaining columns of row i are first[i] to last[i] - 1.
     first, last = rows + 1, np.full(n - 1, n)
     below = 0
     while (last - first).sum() > n:
@@ -81,7 +81,7 @@ def _weighted_median(values: Array, weights: Index) -> float:
 def _first_column(y: Array, trial: float, first: Index, last: Index, *, strict: bool) -> Index:
     """Return for each row the first column that is at least ``trial``, or above it if ``strict``.
 
-    By bisection of all rows at once, on the distances as they are rounded.
+    By bisection of all rows at once, on the rounded distances.
     """
     low, high = first.copy(), last.copy()
     start = y[: len(first)]

@@ -14,7 +14,7 @@ __all__ = ["MPE", "Cauchy", "Huber", "RiskSensitive", "Squared", "Trimmed", "Tuk
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """Least squares: ρ(s) = s. With it the machines are the paper's ELM, RELM and PCA.
+    """Least squares: ρ(s) = s. The paper's ELM, RELM and PCA have this loss.
 
     See Also
     --------
@@ -147,7 +147,7 @@ class Cauchy(Loss):
 
 @dataclass(frozen=True)
 class Tukey(Loss):
-    """Tukey's biweight: residuals past σ have no weight at all.
+    """Tukey's biweight: residuals beyond σ have weight 0.
 
     See Also
     --------
@@ -183,16 +183,15 @@ class Tukey(Loss):
 
 @dataclass(frozen=True)
 class Trimmed(Loss):
-    """Least squares for all but outliers: full weight up to t = s / σ² = 0.97, none past 1.
+    """Trimmed least squares: weight 1 up to t = s / σ² = 0.97 and 0 beyond 1.
 
-    Between both the weight falls on a line. Rows that fit better than most do not
-    count for more, as they do with the other losses: for PCA with many columns, where the
-    squared residual norms differ by a few percent, that keeps single rows from pulling the
-    subspace through themselves.
+    Between these the weight is linear. Unlike with the other losses, rows with small residuals do
+    not get larger weights than others. In a PCA with many columns, where squared residual norms
+    differ by a few percent, this keeps the subspace from following single rows.
 
     See Also
     --------
-    RobustPCA : Whose default it is.
+    RobustPCA : Has this loss by default.
     Tukey : Weights that decrease smoothly to zero.
 
     Examples

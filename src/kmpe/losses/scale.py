@@ -27,13 +27,14 @@ __all__ = [
 ]
 
 
-#: Standard deviations beyond which a row is an outlier for certain: of Gaussian rows one in two
-#: million is, of Laplace rows 6 in 1000, of Student's t with 3 degrees of freedom 11.
+#: Residuals over their MAD (scaled for Gaussian noise) beyond which a row is a gross outlier. The
+#: share of such rows is 6e-7 for Gaussian noise, 0.6% for Laplace noise and 1.1% for Student's t
+#: with 3 degrees of freedom.
 FAR_OUT = 5.0
 
 
 def quantile(values: Array, q: float, a: Array | None = None) -> float:
-    """Return the q-quantile of ``values``, each counted ``a`` times."""
+    """Return the q-quantile of ``values`` with weights ``a``."""
     if a is None or a.min() == a.max():
         # The same value without a sort: 4 ms instead of 40 for 200 000 rows.
         k = max(0, math.ceil(q * len(values)) - 1)
@@ -42,9 +43,10 @@ def quantile(values: Array, q: float, a: Array | None = None) -> float:
 
 
 def middle(values: Array, a: Array | None = None) -> float:
-    """Return the median of values of any sign, of two middle values their mean.
+    """Return the median of values of any sign: the mean of the two middle values if n is even.
 
-    So minus the values have minus their median, which the 0.5-quantile, the lower one, has not.
+    So the median of the negatives is minus the median, unlike for the 0.5-quantile of `quantile`,
+    which is the lower of the two.
 
     Examples
     --------
@@ -57,9 +59,9 @@ def middle(values: Array, a: Array | None = None) -> float:
 def mad(s: Array, a: Array | None = None, dim: int = 1) -> float:
     """Return the median residual norm, scaled to σ for Gaussian residuals in ``dim`` dimensions.
 
-    For one dimension this is the median absolute residual over 0.6745. When more than half of
-    the residuals are zero the root mean square takes its place, and 1 when all of them are:
-    a scale is always positive.
+    For one dimension this is the median absolute residual over 0.6745. If more than half of the
+    residuals are zero it is the root mean square, and if all are it is 1: a scale is always
+    positive.
 
     Examples
     --------
@@ -77,8 +79,8 @@ def silverman(s: Array, a: Array | None = None, dim: int = 1) -> float:
     """Return σ by Silverman's rule on the squared norms, (30) of the paper.
 
     σ² = 1.06 min(σ_E, R / 1.354) n^(-1/5), with σ_E the standard deviation and R the
-    interquartile range of ``s``. When R is zero the standard deviation decides alone, and when
-    both are, ``mad``.
+    interquartile range of ``s``. If R is zero only the standard deviation is used, and if both are
+    zero, ``mad``.
 
     Examples
     --------
@@ -91,11 +93,11 @@ def silverman(s: Array, a: Array | None = None, dim: int = 1) -> float:
     mean = float(np.average(s, weights=a))
     if mean == 0:
         return mad(s, a, dim)
-    # In units of the mean: squares of squared norms overflow early.
+    # In units of the mean, as squares of squared norms overflow early.
     spread = mean * float(np.sqrt(np.average((s / mean - 1) ** 2, weights=a)))
     middle = (quantile(s, 0.75, a) - quantile(s, 0.25, a)) / 1.354
     width = min(spread, middle) if middle > 0 else spread
-    # Equal values differ from their mean by rounding: that is no spread.
+    # Equal values differ from their mean by rounding errors.
     if width <= 1e-12 * mean:
         return mad(s, a, dim)
     return float(np.sqrt(1.06 * width * n**-0.2))
@@ -104,8 +106,7 @@ def silverman(s: Array, a: Array | None = None, dim: int = 1) -> float:
 def median(s: Array, a: Array | None = None, dim: int = 1) -> float:
     """Return the median residual norm, without a factor: the constant of R1-PCA.
 
-    It is computed once, at the start (`ONCE`): for plain PCA, as its authors have it, when the
-    fit begins there.
+    It is computed once, at the start (`ONCE`), as its authors do.
 
     Examples
     --------
@@ -120,9 +121,9 @@ def cutoff(s: Array, a: Array | None = None, dim: int = 1, *, z: float = 3.0) ->
     """Return the residual norm beyond which a row is an outlier.
 
     The cube root of a squared norm is nearly Gaussian for any number of components (Wilson and
-    Hilferty 1931), so the cut is ``z`` standard deviations above the median there. The standard
-    deviation comes from the lower half, median minus lower quartile over 0.6745: outliers have
-    large residuals, and up to half of the rows may be some.
+    Hilferty 1931), so the cut-off is ``z`` standard deviations above the median of the cube roots.
+    The standard deviation is median minus lower quartile over 0.6745, from the lower half only, as
+    up to half of the rows may be outliers.
 
     Examples
     --------
@@ -136,10 +137,10 @@ def cutoff(s: Array, a: Array | None = None, dim: int = 1, *, z: float = 3.0) ->
 
 
 def shortest_half(P: Array) -> tuple[Array, Array]:
-    """Return the univariate MCD of each row of P: mean and deviation of its least varying half.
+    """Return the univariate MCD of each row of P: mean and deviation of the half of least variance.
 
-    Rousseeuw and Leroy (1987), section 4.3, by sorting; the deviation is that of Gaussian values
-    whose inner half this is.
+    Rousseeuw and Leroy (1987), section 4.3, by sorting; the deviation is consistent for Gaussian
+    values.
 
     Examples
     --------
@@ -150,8 +151,8 @@ def shortest_half(P: Array) -> tuple[Array, Array]:
     h = n // 2 + 1
     S = np.sort(P, axis=1)
     middle = S[:, n // 2, None]
-    # Every half holds the middle one. One that holds a value more than √h widths of the shortest
-    # half away varies more than that half does; in the sums such values would cost the digits.
+    # Every half contains the middle value. A half with a value more than √h widths of the shortest
+    # half away has a larger variance than that half; clipping such values avoids cancellation.
     most = math.sqrt(h) * (S[:, h - 1 :] - S[:, : n - h + 1]).min(axis=1, keepdims=True)
     S = np.hstack([np.zeros((len(S), 1)), np.clip(S - middle, -most, most)])
     sums, squares = np.cumsum(S, axis=1), np.cumsum(S * S, axis=1)
@@ -167,5 +168,5 @@ Rule = Callable[[Array, Array | None, int], float]
 RULES: Mapping[str, Rule] = MappingProxyType(
     {"mad": mad, "silverman": silverman, "median": median, "cutoff": cutoff}
 )
-#: Rules that are applied at the start only; the others again after each step until σ settles.
+#: Rules that are applied at the start only; others after each step, until σ converges.
 ONCE = frozenset({"median"})
