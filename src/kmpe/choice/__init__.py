@@ -1,1 +1,1 @@
-"""What the data decide for the user: the loss, the penalty."""
+"""Choices made from the data: the loss, its scale, the penalty, length scales and nodes."""

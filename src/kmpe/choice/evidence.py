@@ -1,10 +1,10 @@
-"""How surprising errors are under the noise that they show: a robust measure of prediction.
+"""The entropy of prediction errors: a robust measure of their size.
 
-The mean of -log f(eᵢ), f the mean density of the noise given the errors themselves
-(`kmpe.choice.noise`), is their entropy. A gross error costs the logarithm of its size, so that a
-few of them change the entropies of all models by the same amount, while the core of the errors
-counts as in a mean square. Over Gaussian errors of standard deviation σ it is log σ + ½ log 2πe,
-which gives it a unit: σ is the `entropy_scale`.
+The mean of -log f(eᵢ), with f the density of the noise estimated from the errors themselves
+(`kmpe.choice.noise`), estimates their entropy. A gross error contributes the logarithm of its size,
+so that a few of them change the entropies of all models by the same amount, while the other errors
+contribute as in a mean square. For Gaussian errors of standard deviation σ the entropy is
+log σ + ½ log 2πe, which defines the `entropy_scale` σ for any errors.
 """
 
 import math
@@ -18,14 +18,14 @@ __all__ = ["entropy_scale", "surprise"]
 
 
 def surprise(E: Array, a: Array) -> Array:
-    """Return -log f(eᵢ) of each row, shape (n,); several targets add theirs.
+    """Return -log f(eᵢ) of each row, shape (n,), summed over the targets.
 
     Parameters
     ----------
     E : array of shape (n, q)
         Errors of predictions for rows that were not fitted.
     a : array of shape (n,)
-        How often each row counts.
+        Sample weights.
     """
     return np.asarray(np.sum([_surprise(e, a) for e in E.T], axis=0))
 
@@ -33,7 +33,7 @@ def surprise(E: Array, a: Array) -> Array:
 def entropy_scale(E: Array, a: Array) -> float:
     """Return the standard deviation of the Gaussian with the entropy of the errors.
 
-    For several targets it is the geometric mean of theirs; 0 where all errors are.
+    For several targets it is the geometric mean over them; 0 if all errors are 0.
 
     Examples
     --------
@@ -51,6 +51,6 @@ def _surprise(e: Array, a: Array) -> Array:
     noise = infer(e, a)
     x = np.log(np.maximum(np.abs(e) / noise.sigma, GRID[0]))
     inside = np.interp(x, np.log(GRID), noise.log_density)
-    # Past the grid the tail of the outliers goes on, Student's t2: f falls with the third power.
+    # Beyond the grid f is the tail of the outliers, Student's t2, which falls as |x|⁻³.
     beyond = 3 * np.maximum(x - math.log(GRID[-1]), 0.0)
     return np.asarray(math.log(noise.sigma) - inside + beyond)

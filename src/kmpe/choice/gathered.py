@@ -1,4 +1,4 @@
-"""Some rows that stand for all, in an order of their own and inputs in one unit."""
+"""A sample of the rows in canonical order, and the scaling of its inputs."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ __all__ = ["Some", "gathered", "scaling_of"]
 
 
 class Some(NamedTuple):
-    """Some rows in an order of their own: inputs, targets, and counts of mean 1."""
+    """Some rows in canonical order: inputs, targets, and weights of mean 1."""
 
     X: Array
     Y: Array
@@ -23,14 +23,14 @@ class Some(NamedTuple):
 
 
 def gathered(rows: Rows) -> tuple[Some, float, Index | None]:
-    """Return at most 2000 rows that stand for all, the unit of the weights, and places of all rows.
+    """Return a sample of at most 2000 rows, the unit of the weights, and the positions of all rows.
 
-    Equal rows are one that counts as often: given twice they tell no more than once.
+    Equal rows are merged into one with the sum of their weights.
     """
-    # A covariance of 2000 rows is factored in a second; inputs of theirs take 64 MB at most.
+    # A covariance of 2000 rows is factorised in a second; their inputs take at most 64 MB.
     most = int(np.clip((64 << 20) // (8 * rows.n_features), 100, 2000))
     if rows.n_counted > most:
-        # The places rise, and the rows at them come in their order.
+        # The positions increase, so that the rows come in their order.
         at = rows.at(strata(most))
         first = np.flatnonzero(np.append(True, at[1:] != at[:-1]))
         order, counts = at[first], np.diff(np.append(first, most)).astype(np.float64)
@@ -39,7 +39,7 @@ def gathered(rows: Rows) -> tuple[Some, float, Index | None]:
         counts = rows.a[order]
     block = rows.block(order)
     if falls(block.T[:, -1], counts):
-        # Nodes are taken in this order where rows are as good as each other: -y has that of y.
+        # Ties among candidates for nodes are broken by this order, which is the same for y and -y.
         turn = np.lexsort((np.arange(len(order)), *-block.T.T))
         order, counts = order[turn], counts[turn]
         block = Block(block.H[turn], block.T[turn], block.a[turn])
@@ -57,10 +57,10 @@ def gathered(rows: Rows) -> tuple[Some, float, Index | None]:
 
 
 def scaling_of(some: Some, *, sparse: bool) -> Scaling:
-    """Return the map by medians and interquartile ranges.
+    """Return the scaling by medians and interquartile ranges.
 
-    A column of which half of the values are equal is measured by the median deviation of the
-    others: dummies become 0 and 1.
+    If half of the values of a column are equal, its size is the median deviation of the others:
+    dummy variables become 0 and 1.
     """
     X, a = some.X, some.a
     d = X.shape[1]
@@ -70,12 +70,12 @@ def scaling_of(some: Some, *, sparse: bool) -> Scaling:
         if not sparse:
             centre[j] = middle(x, a)
             x = x - centre[j]
-        # Twice the interquartile range: minus the values have quartiles of their own.
+        # Twice the interquartile range, computed symmetrically for x and -x.
         ranges = sum(quantile(v, 0.75, a) - quantile(v, 0.25, a) for v in (x, -x))
         size = 0.0 if sparse else float(ranges) / 2 / 1.349
         away = x != 0
         if size <= 0 and away.any():
             size = quantile(np.abs(x[away]), 0.5, a[away])
-        if size > 1e-12 * abs(centre[j]):  # less is rounding
+        if size > 1e-12 * abs(centre[j]):  # smaller sizes are rounding errors
             per[j] = 1 / size
     return Scaling(centre, per)

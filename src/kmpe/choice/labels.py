@@ -1,17 +1,18 @@
-"""Wrong labels: how many there are, which, and how scores become probabilities.
+"""Label noise: the share of wrong labels, which they are, and calibrated probabilities.
 
-A label is wrong with the probability ε, and then any other with the same. With the scores F of each
-row from the fit without it, and s = softmax(τF), the probability of the label y that a row has is
+A label is wrong with probability ε, and then any other label is equally likely. With leave-one-out
+scores F of each row and s = softmax(τF), the probability of the observed label y is
 
     (1 - ε) s_y + ε (1 - s_y) / (K - 1)
 
-(Angluin and Laird 1988). Scores of rows left out are as far off as those of new rows, so that
-softmax(τF) is calibrated (Guo and others 2017).
+(Angluin and Laird 1988). The errors of leave-one-out scores are distributed as those of new rows,
+so that softmax(τF) is calibrated (temperature scaling; Guo and others 2017).
 
-Where scores are near 0 and 1 the likelihood does not tell a low temperature from wrong labels. Of
-what it does not refuse, by Wilks's 95% limit, weights follow from the largest ε and probabilities
-from the lowest τ: a label that all rows like it contradict is taken for wrong, and predictions are
-no surer than need be. Where classes overlap, rows between them say what the temperature is.
+If all scores are near 0 and 1, the likelihood cannot separate a low temperature from wrong labels.
+Within the 95% confidence region of the likelihood ratio test (Wilks 1938), weights are computed
+with the largest ε and probabilities with the lowest τ: a label that contradicts all similar rows is
+taken as wrong, and predicted probabilities are cautious. If classes overlap, rows between them
+determine the temperature.
 """
 
 from dataclasses import dataclass, field
@@ -26,9 +27,9 @@ __all__ = ["LabelNoise"]
 
 @dataclass(frozen=True)
 class LabelNoise:
-    """The temperature τ and the share ε of wrong labels, and the temperature of probabilities.
+    """The temperature τ, the share ε of wrong labels, and the temperature of probabilities.
 
-    Beside them the largest log likelihood, by which fits are compared.
+    Also the maximum of the log likelihood, by which fits are compared.
     """
 
     temperature: float
@@ -38,7 +39,7 @@ class LabelNoise:
 
     @classmethod
     def of(cls, F: Array, labels: Index, a: Array) -> "LabelNoise":
-        """Return them by likelihood on a grid, from leave-one-out scores."""
+        """Return the estimates by maximum likelihood on a grid, from leave-one-out scores."""
         shares = np.append(0.0, np.geomspace(0.005, 0.6, 30))
         temperatures = np.geomspace(0.5, 60.0, 50)
         likelihood = np.concatenate(
@@ -51,7 +52,7 @@ class LabelNoise:
         return cls(float(temperature), float(shares[j]), float(calibrated), float(likelihood.max()))
 
     def probabilities(self, F: Array) -> Array:
-        """Return the probabilities of the classes, none of them 0."""
+        """Return the probabilities of the classes, all of them positive."""
         return _softmax(self.calibrated * F)
 
     def right(self, F: Array, labels: Index) -> Array:
@@ -62,7 +63,7 @@ class LabelNoise:
 
 
 def _likelihood(temperatures: Array, F: Array, labels: Index, a: Array, shares: Array) -> Array:
-    """Return the log likelihood of labels for each temperature and share of wrong ones."""
+    """Return the log likelihood for each temperature and share of wrong labels."""
     right = _softmax(temperatures[:, None, None] * F)[:, np.arange(len(F)), labels]
     wrong = (1 - right) / (F.shape[1] - 1)
     probability = (1 - shares) * right[..., None] + shares * wrong[..., None]
@@ -71,6 +72,6 @@ def _likelihood(temperatures: Array, F: Array, labels: Index, a: Array, shares: 
 
 def _softmax(Z: Array) -> Array:
     Z = np.exp(Z - Z.max(axis=-1, keepdims=True))
-    # Single precision, and scores far apart, would round a probability to nought.
+    # In single precision, or with scores far apart, a probability would be rounded to 0.
     Z = np.maximum(Z, 1e-30)
     return np.asarray(Z / Z.sum(axis=-1, keepdims=True))

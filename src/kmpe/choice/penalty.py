@@ -1,8 +1,9 @@
-"""Ridge regression on features without tuning: α by generalised cross-validation, and the loss.
+"""The penalty α of a robust ridge fit by generalised cross-validation, and its loss.
 
-A robust fit is a ridge fit to pseudo-targets: with β near the solution, z = Hβ + ψ(r) / E[ψ'] has
-the same solution under least squares, with the penalty α / E[ψ'] (Cox, 1983). So one
-eigendecomposition of HᵀH serves every loss, every step and the whole path of α.
+A robust fit is a ridge fit to pseudo-values: near the solution, least squares with the targets
+z = Hβ + ψ(r) / E[ψ'] and the penalty α / E[ψ'] has the same solution (Cox 1983). So one
+eigendecomposition of HᵀH serves every loss, every step and the whole ridge path. The criterion is
+GCV (Craven and Wahba 1979).
 """
 
 from dataclasses import dataclass, replace
@@ -29,14 +30,15 @@ from kmpe.starts.ridge import RidgeStart
 
 __all__ = ["WIDTHS", "Tuned", "Tuning", "choose_width", "tune"]
 
-#: The numbers of features among which one is chosen.
+#: The candidates for the number of features.
 WIDTHS = (25, 50, 100, 200, 400, 800)
 
-# α over the largest eigenvalue of HᵀH, from nothing to next to no fit.
+# The ridge path: α over the largest eigenvalue of HᵀH, from the rounding errors of HᵀH, below which
+# α has no effect, to a fit that is shrunk tenfold, in steps of a factor 1.47.
 _PATH = np.logspace(-14, 1, 91)
 _ANNEALING = (16.0, 8.0, 4.0, 3.0, 2.11, 2.11, 2.11, 2.11)
-# Residuals below this share of the targets are rounding, or a fit to every row: no noise to
-# suit a loss to.
+# Residuals below this share of the targets are rounding errors or those of an interpolating fit,
+# from which no loss can be chosen.
 _EXACT = 1e-6
 # At most so many parameters per row are spent: with more, outliers are fitted. With a little less,
 # residuals already say too little of the noise to choose a loss by. Of a steep function, a fifth of
@@ -48,7 +50,7 @@ _TOO_FEW = 0.4
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was chosen or given: α, β that it leads to, its degrees of freedom, and the loss."""
+    """The result: α, its solution β, the effective degrees of freedom, the loss and the noise."""
 
     alpha: float
     beta: Array | None
@@ -65,7 +67,7 @@ class _State(NamedTuple):
 
 @dataclass(frozen=True)
 class _Path:
-    """The ridge path: targets, features, and the eigendecomposition of HᵀH where it is not 0."""
+    """The ridge path: features, targets, and the nonzero part of the eigendecomposition of HᵀH."""
 
     H: Array
     T: Array
@@ -82,30 +84,30 @@ class _Path:
         return np.maximum(values, 0.0), Q
 
     def fit(self, Z: Array, alpha: float | None, rounding: float = 1e-9) -> _State:
-        """Return α, β and degrees of freedom for targets Z; α None by cross-validation.
+        """Return α, β and degrees of freedom for targets Z; α None chooses it by GCV.
 
-        GCV(α) = (RSS / n) / (1 - 1.4 df / n)², summed over the targets. A parameter counts as 1.4:
-        plain cross-validation now and then fits the noise (Kim and Gu, 2004). Sums of squares below
-        the share ``rounding`` of the targets', and ties of the criterion, are rounding.
+        GCV(α) = (RSS / n) / (1 - 1.4 df / n)², summed over the targets. The factor 1.4 prevents
+        occasional undersmoothing (Kim and Gu 2004). Sums of squares below the share ``rounding`` of
+        the total, and differences of the criterion of that size, are rounding errors.
         """
         values, Q = self._eigen
         n = float(self.a.sum())
         C = Q.T @ (self.H.T @ (self.a[:, None] * Z))
         if alpha is None:
-            # Features of which no square is left, such as nodes far from all rows, tell nothing.
+            # All features may underflow, such as those of nodes far from all rows.
             grid = _PATH * (values[-1] if values[-1] > 1 / LARGEST**2 else 1.0)
             shrunk = values + grid[:, None]
             df = (values / shrunk).sum(axis=1)
             total = float(np.sum(self.a @ Z**2)) or 1.0
             energy = np.einsum("ij,ij->i", C, C)
             fitted = ((values + 2 * grid[:, None]) / shrunk / shrunk) @ energy
-            rss = np.maximum(1 - fitted / total, rounding)  # as a share of the targets'
+            rss = np.maximum(1 - fitted / total, rounding)  # as a share of the total
             room = 1 - 1.4 * df / n
             spent = df > max(_MOST_SPENT * n, float(df[-1]))
             gcv = np.where(spent, np.inf, rss / np.maximum(room, rounding) ** 2)
             alpha = float(grid[np.flatnonzero(gcv <= gcv.min() * (1 + rounding))[-1]])
         shrunk = values + alpha
-        # Without a penalty what is rounding of HᵀH is left out.
+        # Without a penalty, directions within the rounding errors of HᵀH are left out.
         kept = shrunk > (1e-15 if alpha > 0 else SINGULAR) * shrunk[-1]
         beta = Q[:, kept] @ (C[kept] / shrunk[kept, None])
         return _State(alpha, beta, float((values[kept] / shrunk[kept]).sum()))
@@ -116,7 +118,7 @@ class _Path:
 
 @dataclass(frozen=True)
 class Tuning:
-    """Start and choice of a ridge fit of which α or the loss may have to be chosen.
+    """Start and choice of a ridge fit whose α or loss may have to be chosen.
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ class Tuning:
     init: str = "robust"
 
     def start(self, problem: Ridge) -> Begun[Ridge, Array]:
-        """Return where the fit begins, α in its problem."""
+        """Return the initial estimate; its problem has the chosen α."""
         tuned = self._tuned(problem)
         problem = problem.with_penalties(tuned.alpha)
         if tuned.beta is None or self.loss is not None:
@@ -155,10 +157,10 @@ class Tuning:
 
 
 def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
-    """Choose what is None of the loss and α, on a sample of the rows where there are many.
+    """Choose the loss and α where they are None, on a sample if there are many rows.
 
-    An α that is given beside a loss to be chosen is that of least squares: the same α would weigh
-    on a loss whose rows count for less, as those of large p do.
+    If α is given and the loss is chosen, α is that of least squares: it is multiplied by E[ψ'], as
+    it would otherwise shrink more with a loss of smaller weights.
     """
     path = _sampled(rows)
     state = _annealed(path, alpha)
@@ -176,7 +178,7 @@ def tune(rows: Rows, *, loss: Loss | None, alpha: float | None) -> Tuned:
 
 
 def _chosen(path: _Path, state: _State, alpha: float | None) -> tuple[_State, Loss, Noise | None]:
-    """Return the fit with a loss that is chosen, if the residuals tell enough, and the choice."""
+    """Return the fit with a chosen loss, the loss and the noise; correntropy if rows are few."""
     if _share(path, state) > _TOO_FEW:
         return state, Correntropy(_ANNEALING[-1] * _unit(path, state)), None
     grain = granularity(path.T[:, 0], path.a)
@@ -192,10 +194,10 @@ def _chosen(path: _Path, state: _State, alpha: float | None) -> tuple[_State, Lo
 
 
 def choose_width(rows: Rows, *, loss: Loss | None, alpha: float | None) -> int:
-    """Return how many features, the first so many, predict best: one of `WIDTHS`.
+    """Return the number of leading features that predict best, one of `WIDTHS`.
 
-    By the mean loss of the residuals of a robust fit, each larger by 1 / (1 - df / n): for least
-    squares this is generalised cross-validation.
+    By the mean loss of the residuals of a robust fit, each divided by 1 - df / n: for least squares
+    this is generalised cross-validation.
     """
     widest = _sampled(rows)
     a, dim = widest.a, widest.T.shape[1]
@@ -209,30 +211,30 @@ def choose_width(rows: Rows, *, loss: Loss | None, alpha: float | None) -> int:
     if exact.any():
         return WIDTHS[int(np.argmax(exact))]
     best = _first_least(scales)
-    # A loss that lets go of errors of more than about three times the noise.
+    # A loss that redescends at about three times the scale of the noise.
     judge = Correntropy(3 * scales[best]) if loss is None else loss
     judge = judge.resolve(errors[best], a, dim)
     return WIDTHS[_first_least([float(a @ judge.rho(s)) for s in errors])]
 
 
 def _first_least(values: list[float]) -> int:
-    """Return where the least value is, of those equal but for rounding the first."""
+    """Return the index of the smallest value, the first of those equal up to rounding."""
     return int(np.argmax(np.array(values) <= min(values) * (1 + 1e-9)))
 
 
 def _sampled(rows: Rows) -> _Path:
-    """Return the path of the rows, or of a sample where there are many."""
+    """Return the ridge path of the rows, or of a sample if there are many."""
     size = max(LEAST_ROWS, START_ROWS * rows.n_features)
     a = rows.a
     if rows.n_counted > size:
         rows = draw(rows, size)
-        # Rows of a sample count for themselves: what they cannot tell, they cannot tell.
+        # The weights of a sample add up to its size: its rows are the only information used.
         a = rows.a * (len(rows) / rows.n)
     return _Path(rows.whole()[a > 0], np.asarray(rows.T[a > 0], dtype=np.float64), a[a > 0])
 
 
 def _annealed(path: _Path, alpha: float | None) -> _State:
-    """Return a robust fit: from least squares, with σ brought down to the noise."""
+    """Return a robust fit: from least squares, σ is lowered to the scale of the noise."""
     state = path.fit(path.T, alpha)
     for factor in _ANNEALING:
         if path.residuals(state.beta).any():
@@ -241,9 +243,9 @@ def _annealed(path: _Path, alpha: float | None) -> _State:
 
 
 def _gives_up(path: _Path, state: _State, loss: Loss) -> bool:
-    """Whether to give up every row costs hardly more than the fit.
+    """Whether β = 0 with every row rejected costs hardly more than the fit.
 
-    On data that are fitted all but perfectly the penalty outweighs a bounded loss.
+    This happens on nearly exact fits, where the penalty dominates a bounded loss.
     """
     rows = path.a @ loss.rho(_norms(path.residuals(state.beta)))
     penalty = state.alpha * float(np.vdot(state.beta, state.beta))
@@ -253,7 +255,7 @@ def _gives_up(path: _Path, state: _State, loss: Loss) -> bool:
 def _settle(
     path: _Path, loss: Loss, state: _State, alpha: float | None, max_steps: int = 12
 ) -> _State:
-    """Repeat the step until β hardly moves."""
+    """Repeat the step until β converges."""
     for _ in range(max_steps):
         before, state = state.beta, _step(path, loss, state, alpha)
         if np.linalg.norm(state.beta - before) <= 1e-4 * np.linalg.norm(state.beta):
@@ -262,7 +264,7 @@ def _settle(
 
 
 def _step(path: _Path, loss: Loss, state: _State, alpha: float | None) -> _State:
-    """Return the ridge fit to pseudo-targets."""
+    """Return the ridge fit to pseudo-values."""
     R = path.residuals(state.beta)
     s, q = _norms(R), R.shape[1]
     slope = mean_slope(loss, s, path.a, q)
@@ -278,7 +280,7 @@ def _share(path: _Path, state: _State) -> float:
 
 
 def _unit(path: _Path, state: _State) -> float:
-    """Return the MAD of the residuals, as large as if the rows had not been fitted."""
+    """Return the MAD of the residuals, corrected for the degrees of freedom of the fit."""
     R = path.residuals(state.beta)
     return mad(_norms(R), path.a, R.shape[1]) / float(np.sqrt(1 - _share(path, state)))
 

@@ -1,4 +1,4 @@
-"""The mean slope E[ψ'] of a loss: what a row counts for beside a penalty."""
+"""The mean slope E[ψ'] of a loss, which relates its penalty to that of least squares."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ __all__ = ["mean_slope"]
 def mean_slope(loss: Loss, s: Array, a: Array, dim: int) -> float:
     """Return E[ψ'] at squared residuals ``s``.
 
-    For least squares it is 1. Where ψ' is hardly positive on average, the weights tell it.
+    For least squares it is 1. If the mean of ψ' is hardly positive, the mean weight bounds it.
     """
     w = loss.weight(s)
     slope = float(np.average(w + 2 / dim * s * loss.curvature(s), weights=a))

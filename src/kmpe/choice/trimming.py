@@ -1,7 +1,7 @@
-"""The scale of a PCA's loss, and which rows count on the way to it.
+"""The scale σ of the loss of a PCA.
 
-A rule for σ is applied again after each step. With p > 2 a smaller σ can lead to residuals for
-which the rule returns a larger one; from a robust start σ is bracketed, so that it settles.
+A rule for σ is applied after each step. With p > 2 a smaller σ can lead to residuals for which the
+rule returns a larger one; from a robust start σ is therefore bracketed, so that it converges.
 """
 
 import math
@@ -21,22 +21,22 @@ __all__ = ["PCAScale"]
 
 @dataclass(frozen=True)
 class PCAScale:
-    """The choice that is left for a PCA: a number for the σ of its loss.
+    """The choice for a PCA: a number for the σ of its loss.
 
     Parameters
     ----------
     loss : Loss, optional
-        The loss; without one, least squares for all rows within the limit of the start.
+        The loss; by default least squares for all rows within the cut-off of the start.
     robust : bool
-        Whether the start is robust. From plain PCA a rule is applied until σ settles, as the
-        paper has it.
+        Whether the start is robust. From plain PCA a rule is applied until σ converges, as in the
+        paper.
     """
 
     loss: Loss | None
     robust: bool
 
     def __call__(self, begun: Begun[WeightedPCA, Subspace]) -> Chosen[WeightedPCA, Subspace]:
-        """Return the loss with its σ a number, and a subspace that suits it."""
+        """Return the loss with its σ a number, and its subspace."""
         problem, sample, theta = begun.problem, begun.sample, begun.theta
         loss = self._loss(begun)
         if not self.robust:
@@ -51,7 +51,7 @@ class PCAScale:
         fit = reweight(sample, loss, theta, max_iter=20, tol=1e-5)
         some = cast(Scatter, sample)
         at = some.weighted(fit.theta, fit.criterion) if fit.at is None else fit.at
-        if at.mass > 0:  # with p > 2 rows that are fitted exactly have no weight
+        if at.mass > 0:  # with p > 2 rows that are fitted exactly have weight 0
             problem = cast(Scatter, problem).sketched(some.scatter(at)[0], len(some.points))
         return Chosen(problem, sample, fit.theta, loss, details=begun.details)
 
@@ -60,18 +60,18 @@ class PCAScale:
             return self.loss
         if not self.robust:
             return Trimmed()
-        # Too few rows to say what is far.
+        # Too few rows for a cut-off.
         if math.isinf(begun.scale):
             return Squared()
-        # Rows that are fitted exactly have residuals of rounding.
+        # If rows are fitted exactly, residuals are rounding errors.
         least = math.sqrt(ROUNDING) * begun.problem.points.spread
         return Trimmed(max(begun.scale, least) or 1.0)
 
 
 def _with_doubtful_rows(problem: WeightedPCA, theta: Subspace, steps: int = 2) -> Subspace:
-    """Return the fit of all rows but those that are outliers for certain.
+    """Return the fit to all rows except gross outliers.
 
-    A narrow loss would never see the others from a start without them.
+    A loss with a small σ would not reach the others from a start without them.
     """
     move = solve_once(problem)
     for _ in range(steps):
