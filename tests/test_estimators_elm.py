@@ -581,3 +581,10 @@ def test_a_stream_of_targets_in_any_unit_is_the_same_stream(unit, alpha, activat
     one, other = streams
     np.testing.assert_array_equal(one.predict(X), other.predict(X) / unit)
     assert other.loss_.scale / unit == one.loss_.scale
+
+
+def test_weights_that_overflow_in_products_with_residuals_are_refused_in_words():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(25, 3)), 1e130 * rng.normal(size=25)
+    with pytest.raises(ValueError, match=r"the cost overflows.*rescale"):
+        ELMRegressor(MPE(4.0), activation="fourier", random_state=0).fit(X, y)

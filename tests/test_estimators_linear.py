@@ -609,3 +609,33 @@ def test_a_penalty_that_overflows_is_refused_in_words():
     y = 1e114 * (X[:, 0] + 0.1 * rng.normal(size=25))
     with pytest.raises(ValueError, match=r"the penalty overflows.*smaller alpha"):
         RobustLinearRegression(Correntropy(), alpha=0.1).fit(X, y, np.full(25, 1e-100))
+
+
+@pytest.mark.filterwarnings("ignore:MPE.* has no standard errors")
+def test_high_powers_of_large_residuals_do_not_overflow_on_the_way():
+    X, y, _ = draw(40, 2)
+    model = RobustLinearRegression(MPE(4.0)).fit(X, 1e67 * y)
+    plain = RobustLinearRegression(MPE(4.0)).fit(X, y)
+    np.testing.assert_allclose(model.cook_distances_, plain.cook_distances_, rtol=1e-3)
+    with pytest.raises(ValueError, match=r"times .*the unit of sample_weight; divide"):
+        RobustLinearRegression(MPE(4.0)).fit(X, 1e67 * y, sample_weight=np.full(40, 1e60))
+
+
+@pytest.mark.filterwarnings("ignore::kmpe.estimators.inputs.RobustnessWarning")
+def test_a_constant_column_of_large_numbers_beside_more_columns_than_rows():
+    rng = np.random.default_rng(0)
+    X, y = 5e117 * rng.normal(size=(13, 40)), rng.normal(size=13)
+    X[:, 0] = 1.9e118
+    model = RobustLinearRegression(Squared()).fit(X, y, sample_weight=rng.integers(1, 4, 13))
+    np.testing.assert_allclose(model.predict(X), y, atol=1e-6)
+    assert abs(model.coef_[0] * X[0, 0]) < 1e-12
+
+
+@pytest.mark.filterwarnings("ignore:KMPE.* has no standard errors")
+@pytest.mark.parametrize("n", [20, 250])
+def test_a_penalty_beside_which_the_start_is_far_off(n):
+    rng = np.random.default_rng(0)
+    X, y = 4e-107 * rng.normal(size=(n, 1)), rng.normal(size=n)
+    model = RobustLinearRegression(KMPE(4.0), alpha=0.1).fit(X, y)
+    assert abs(model.coef_[0]) * np.abs(X).max() < 1e-100
+    assert model.loss_.scale < 10

@@ -494,3 +494,24 @@ def test_the_unit_of_the_weights_does_not_matter(unit):
         one, other = (RobustPCA(2).fit(size * X, sample_weight=w) for w in (a, unit * a))
         np.testing.assert_allclose(other.components_, one.components_, rtol=1e-8)
         np.testing.assert_allclose(other.explained_variance_, one.explained_variance_, rtol=1e-8)
+
+
+def test_moments_that_overflow_are_refused_in_words():
+    rng = np.random.default_rng(0)
+    X = 9e80 * np.eye(2)[rng.integers(0, 2, 8)]
+    with pytest.raises(ValueError, match=r"the cost overflows.*rescale"):
+        RobustPCA(loss=MPE(4.0)).fit(X, sample_weight=1e100 * rng.uniform(0.5, 2, 8))
+
+
+@pytest.mark.parametrize("size", [1.0, 5e108])
+def test_rows_that_a_singular_loss_meets_exactly_do_not_outweigh_double_precision(size):
+    X = size * np.array([[-1.3, -0.3], [-1.1, 0.9]])[[0, 0, 1, 0, 0, 1, 1, 1]]
+    model = RobustPCA(loss=KMPE(0.7)).fit(X)
+    np.testing.assert_allclose(model.mean_, X.mean(axis=0), rtol=1e-6)
+    assert np.all(model.reconstruction_errors(X) < 1e-6 * size)
+
+
+def test_rows_that_are_all_zero_and_of_weights_24_decades_apart():
+    a = 10.0 ** np.random.default_rng(0).choice([-12, 12], 70)
+    model = RobustPCA(67, loss=KMPE(0.7)).fit(np.zeros((70, 300)), sample_weight=a)
+    assert not model.explained_variance_.any()

@@ -55,11 +55,12 @@ def test_sparse_inputs_keep_their_zeros():
     np.testing.assert_allclose((H[:, :5].toarray() ** 2).mean(axis=0), 1)
 
 
-def test_constant_columns_are_left_as_they_are():
-    constant = np.full((50, 2), [3.0, 1e8])
+def test_constant_columns_are_zero_in_a_unit_of_their_own():
+    constant = np.full((50, 4), [0.0, 3.0, 1e8, -1.9e118])
     standard = Standardised.of(Rows.inputs(constant), intercept=True)
-    np.testing.assert_array_equal(standard.size, 1)
-    np.testing.assert_allclose(standard(constant)[:, :2], 0, atol=1e-6)
+    assert not standard.varies.any()
+    np.testing.assert_allclose(standard.size, [1.0, 3.0, 1e8, 1.9e118])
+    np.testing.assert_allclose(standard(constant)[:, :4], 0, atol=1e-12)
 
 
 def test_a_far_mean_costs_no_digits():

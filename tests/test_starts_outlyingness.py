@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kmpe.starts.outlyingness import coordinates, outlyingness, spatial_median
+from kmpe.starts.outlyingness import _standardised, coordinates, outlyingness, spatial_median
 
 
 def rows(n, d, m=3, seed=0):
@@ -48,3 +48,11 @@ def test_the_spatial_median_is_not_moved_by_a_third_of_outliers():
     X = np.random.default_rng(0).standard_normal((300, 4))
     X[:100] = 1e6
     assert np.linalg.norm(spatial_median(X)) < 3
+
+
+def test_where_half_of_the_values_are_one_but_for_rounding_there_is_no_unit():
+    rng = np.random.default_rng(0)
+    P = np.append(np.full(60, 0.3), rng.normal(size=40))[None]
+    assert not _standardised(P).any()
+    assert not _standardised(P + 1e-17 * rng.integers(-9, 9, 100)).any()
+    assert not _standardised((P * 3.7) / 3.7 + np.spacing(P)).any()

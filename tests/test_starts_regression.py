@@ -243,3 +243,27 @@ def test_rows_of_zeros_may_be_the_most(unit):
     T[60:66] += 50
     found = high_breakdown(H, T, np.ones(100))
     np.testing.assert_allclose(found.theta * unit, 1.0, atol=0.15)
+
+
+def degenerate(kind, seed):
+    """Return inputs that repeat themselves or are few: fits tie in their scale, or are exact."""
+    rng = np.random.default_rng(seed)
+    X = {
+        "equal inputs": lambda: rng.normal(size=(23, 6))[rng.integers(0, 23, 70)],
+        "mostly zero": lambda: rng.normal(size=(12, 3)) * (rng.random((12, 3)) < 0.2),
+        "binary": lambda: rng.integers(0, 2, (40, 3)).astype(float),
+        "few rows": lambda: rng.normal(size=(13, 9)),
+    }[kind]()
+    noise = rng.normal(size=(len(X), 1))
+    T = np.rint(0.6 * noise) if kind == "binary" else X.sum(axis=1, keepdims=True) + noise
+    return np.column_stack([X, np.ones(len(X))]), T
+
+
+@pytest.mark.parametrize("kind", ["equal inputs", "mostly zero", "binary", "few rows"])
+def test_fits_that_tie_are_told_apart_in_the_same_way_in_every_unit(kind):
+    for seed in range(40):
+        H, T = degenerate(kind, seed)
+        one, other = (high_breakdown(H, f * T, np.ones(len(H))) for f in (1.0, -3.7))
+        moved = H @ (other.theta / -3.7 - one.theta)
+        assert np.abs(moved).max() < 1e-6 * np.ptp(T), seed
+        assert other.exact == one.exact

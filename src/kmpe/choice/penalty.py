@@ -270,7 +270,8 @@ def _step(path: _Path, loss: Loss, state: _State, alpha: float | None) -> _State
     slope = mean_slope(loss, s, path.a, q)
     if slope <= 0:
         return state
-    moved = path.fit(path.T - R + loss.weight(s)[:, None] * R / slope, alpha)
+    # Weights in units of the slope: their products with residuals may overflow.
+    moved = path.fit(path.T - R + (loss.weight(s) / slope)[:, None] * R, alpha)
     return moved._replace(alpha=moved.alpha * slope)
 
 

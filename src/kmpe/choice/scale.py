@@ -24,12 +24,15 @@ class GivenLoss:
         problem, sample, theta = begun.problem, begun.sample, begun.theta
         if not self.loss.has_rule:
             return Chosen(problem, sample, theta, self.loss, caution=begun.caution)
-        if begun.loss is None and problem.penalised and not has_many_rows(problem):
+        many = has_many_rows(problem)
+        if begun.loss is None and problem.penalised:
             # The start is unpenalised: σ from its residuals would be too small for the penalised
             # fit, and the smaller σ, the stronger the penalty acts.
-            penalised = settle(problem, self.loss, theta, bracketed=True)
-            return Chosen(problem, sample, penalised.theta, penalised.loss, caution=begun.caution)
-        if not has_many_rows(problem):
+            penalised = settle(sample if many else problem, self.loss, theta, bracketed=True)
+            theta = penalised.theta
+            if not many:
+                return Chosen(problem, sample, theta, penalised.loss, caution=begun.caution)
+        if not many:
             loss = self.loss if begun.loss is None else begun.loss
             loss = resolve(problem, loss, theta)
             return Chosen(problem, sample, theta, loss, caution=begun.caution)

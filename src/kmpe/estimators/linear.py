@@ -212,7 +212,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         """Set attributes about the steps, and issue the warnings."""
         chosen, fit = walked.chosen, walked.fit
         self.noise_ = looked(chosen).noise
-        self.n_iter_, self.history_ = fit.n_iter, unit * np.array(fit.history)
+        self.n_iter_, self.history_ = fit.n_iter, fit.costs(unit)
         if not fit.status.converged:
             warnings.warn(fit.message, ConvergenceWarning, stacklevel=4)
         said = [chosen.caution] * bool(chosen.caution)

@@ -149,7 +149,7 @@ def report(
         r2=robust_r2(problem.rows.T, R, a * ~outliers),
         loo=np.full_like(R, np.inf) if blind else leave_one_out(R, leverages),
         leverages=leverages,
-        cook=cook_distances(weights**2 * s, a, leverages, k),
+        cook=cook_distances((weights / (weights.max() or 1.0)) ** 2 * s, a, leverages, k),
         root=root,
     )
 

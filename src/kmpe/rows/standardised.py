@@ -53,7 +53,9 @@ class Standardised:
                 mean, variance = mean + linear, square - linear**2
             size = np.sqrt(np.maximum(variance, 0.0))
         varies = size > ROUNDING * np.abs(mean)
-        return cls(mean, np.where(varies, size, 1.0), varies, intercept)
+        # What is left of a constant less its mean, which rounding may make, is then rounding.
+        constant = np.where(mean == 0, 1.0, np.abs(mean))
+        return cls(mean, np.where(varies, size, constant), varies, intercept)
 
     @property
     def n_features(self) -> int:

@@ -17,6 +17,7 @@ from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.scale import FAR_OUT, ONCE, cutoff
 from kmpe.problems.base import Problem, Theta
+from kmpe.solvers.reweighted import floored
 
 __all__ = ["Move", "Settled", "anneal", "resolve", "settle", "solve_once"]
 
@@ -29,7 +30,13 @@ _SETTLED = 0.01
 
 def solve_once(problem: Problem[Theta]) -> Move[Theta]:
     """Return the move that is one weighted solve."""
-    return lambda theta, loss: problem.solve(problem.weighted(theta, loss))
+
+    def move(theta: Theta, loss: Any) -> Theta:
+        # A row that is met exactly has a weight of 1e100 under a singular loss.
+        criterion = floored(problem, loss, theta) if isinstance(loss, Loss) else loss
+        return problem.solve(problem.weighted(theta, criterion))
+
+    return move
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic
 
+import numpy as np
+
 from kmpe.arrays import Array
 from kmpe.losses import Loss
 from kmpe.losses.floored import Floored
@@ -70,6 +72,15 @@ class Fit(Generic[Theta]):
     def n_iter(self) -> int:
         """The number of steps taken."""
         return len(self.history) - 1
+
+    def costs(self, unit: float) -> Array:
+        """Return the history of the cost where sample weights have this unit."""
+        if max(map(abs, self.history)) > float(np.finfo(np.float64).max) / max(unit, 1.0):
+            raise ValueError(
+                f"the cost overflows: it is {max(self.history):.3g} times {unit:.3g}, the unit of "
+                "sample_weight; divide sample_weight by its mean, or rescale the targets"
+            )
+        return unit * np.array(self.history)
 
     @property
     def message(self) -> str:

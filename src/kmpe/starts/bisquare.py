@@ -1,4 +1,4 @@
-"""Tukey's bisquare: its weights, its constants for any number of targets, and its M-scale.
+"""Tukey's bisquare: its weights and constants for any number of targets, and fits by M-scale.
 
 ρ(x) = 1 - (1 - x²)³ up to 1 and 1 beyond, for x a residual norm over c times the scale. All
 Gaussian means of it are sums of E[x²ʲ; x < 1], which are incomplete gamma functions. So the
@@ -12,13 +12,23 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import chdtri, gammainc, poch
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, Index
+from kmpe.rows.checks import eleven_digits
 from kmpe.starts.weighted import quantiles
 
-__all__ = ["TINY", "consistent", "efficiency", "efficient", "m_scales", "mean_rho", "weights"]
+__all__ = [
+    "LEAST",
+    "consistent",
+    "efficiency",
+    "efficient",
+    "m_scales",
+    "mean_rho",
+    "ranked",
+    "weights",
+]
 
-#: Below it, squares of residuals in any unit are zero; above it, their ratios do not overflow.
-TINY = 1e-200
+#: The square of what is rounding in residuals of targets of unit size: a scale is no less.
+LEAST = (1e3 * float(np.finfo(np.float64).eps)) ** 2
 
 
 def weights(s: Array, a: Array, c2: Array) -> Array:
@@ -63,7 +73,7 @@ def m_scales(s: Array, a: Array, b: float, q: int, steps: int, v: Array | None =
     c2 = consistent(q) ** 2
     if v is None:
         v = quantiles(s, 1 - b, a) / float(chdtri(q, 0.5))
-    v = np.maximum(v, TINY)
+    v = np.maximum(v, LEAST)
     for _ in range(steps):
         u = s / (c2 * v[:, None])
         np.minimum(u, 1.0, out=u)
@@ -73,9 +83,20 @@ def m_scales(s: Array, a: Array, b: float, q: int, steps: int, v: Array | None =
         rest2 *= rest
         gap = 1.0 - b - rest2 @ a
         # A factor of 4 at most: where ρ is flat the step has no bound of its own.
-        v = v * np.exp(np.clip(gap / np.maximum(3 * (u @ a), TINY), -1.4, 1.4))
-        v = np.maximum(v, TINY)
+        v = v * np.exp(np.clip(gap / np.maximum(3 * (u @ a), LEAST), -1.4, 1.4))
+        v = np.maximum(v, LEAST)
     return np.asarray(v)
+
+
+def ranked(s: Array, a: Array, costs: Array) -> Index:
+    """Return the numbers of fits by their costs, and where these tie by what they leave.
+
+    Costs tie where rows are met exactly or rejected completely: of three rows that two coefficients
+    are to meet, any two may be met. Then the fit that misses fewer rows comes first, and of these
+    the one of least absolute residuals. Digits that rounding makes do not count.
+    """
+    missed = (s > LEAST) @ a
+    return np.lexsort([eleven_digits(key) for key in (np.sqrt(s) @ a, missed, costs)])
 
 
 def _moment(c: float, q: int, j: int) -> float:

@@ -28,15 +28,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtri
 
-from kmpe.arrays import Array
+from kmpe.arrays import ROUNDING, Array
 from kmpe.losses.scale import quantile
 from kmpe.problems.ridge_sums import squared_norms
 from kmpe.starts.bisquare import (
+    LEAST,
     consistent,
     efficiency,
     efficient,
     m_scales,
     mean_rho,
+    ranked,
     weights,
 )
 from kmpe.starts.weighted import cross_products, sample, steps
@@ -106,7 +108,9 @@ def s_estimate(data: Data, first: Array, seed: int | None) -> tuple[Array, float
         theta = _i_steps(data, theta[:carried], data.n)
     # Two are carried to convergence, as by lmrob (best.r.s).
     ends = [_descend(data, start) for start in theta[: min(carried, 2)]]
-    return min(ends, key=lambda end: end[1])
+    s = _norms(data.residuals(np.array([theta for theta, _ in ends])))
+    best = int(ranked(s, data.a, np.array([scale for _, scale in ends]))[0])
+    return ends[best]
 
 
 def _half_fits(data: Data, first: Array) -> Array:
@@ -126,6 +130,8 @@ def _half_fits(data: Data, first: Array) -> Array:
     # (n + k) / 2 rows: all others may be bad.
     last = min(n, math.ceil(0.5 * (n + k))) - 1
     limit = np.partition(S, last, axis=1)[:, last, None]
+    # Rows that tie at the limit, as those of dummies do, are all in.
+    limit += ROUNDING * np.abs(S).max(axis=1, keepdims=True)
     W = np.concatenate([limit >= S, np.ones((1, n), bool)]).astype(float)
     theta = np.broadcast_to(first, (len(W), *first.shape))
     return np.concatenate([first[None], theta + steps(Z, W, data.residuals(theta))])
@@ -168,7 +174,7 @@ def _screened(data: Data, theta: Array, i_steps: int, n: float) -> Array:
         R = data.residuals(theta)
         s = _norms(R)
     least = float(v.min())
-    return _best(data, theta, mean_rho(s, data.a, c2 * least), least, n)
+    return _best(data, theta, s, mean_rho(s, data.a, c2 * least), least, n)
 
 
 def _i_steps(data: Data, theta: Array, n: float) -> Array:
@@ -179,8 +185,9 @@ def _i_steps(data: Data, theta: Array, n: float) -> Array:
         R = data.residuals(theta)
         s = _norms(R)
         theta = theta + steps(Z, weights(s, a, c2 * m_scales(s, a, data.b, data.q, 3)), R)
-    v = m_scales(_norms(data.residuals(theta)), a, data.b, data.q, 3)
-    return _best(data, theta, v, float(v.min()), n)
+    s = _norms(data.residuals(theta))
+    v = m_scales(s, a, data.b, data.q, 3)
+    return _best(data, theta, s, v, float(v.min()), n)
 
 
 def m_estimate(data: Data, theta: Array, scale: float) -> Array:
@@ -249,23 +256,26 @@ def least_absolute(data: Data, max_steps: int = 50) -> tuple[Array, float]:
     for _ in range(max_steps):
         R = data.residuals(theta[None])
         r = np.sqrt(_norms(R))
-        if not r.any():
+        left = r > math.sqrt(LEAST)
+        if not left.any():
             break
-        theta = theta + steps(Z, a / np.maximum(r, _SETTLED * np.median(r[r > 0])), R)[0]
+        # It meets k rows: the median is that of the n - k others.
+        middle = quantile(r[0], min(1 - data.b, 1.0), a)
+        middle = middle if middle > math.sqrt(LEAST) else float(np.median(r[left]))
+        theta = theta + steps(Z, a / np.maximum(r, _SETTLED * middle), R)[0]
     if n <= data.k:
         return theta, 0.0
-    # It meets k rows: the median is that of the n - k others.
     middle = quantile(squared_norms(T - Z @ theta), 1 - data.b, a)
     return theta, math.sqrt(middle / float(chdtri(data.q, 0.5)))
 
 
-def _best(data: Data, theta: Array, costs: Array, v: float, n: float) -> Array:
-    """Return the fits of the smallest costs, best first.
+def _best(data: Data, theta: Array, s: Array, costs: Array, v: float, n: float) -> Array:
+    """Return the fits of the smallest costs, best first, s their squared residuals.
 
     None from a sample of the n rows is within a standard error (of its fit about that of all rows)
     of a better one: else all may be the same, the wrong one of two that it cannot tell apart.
     """
-    theta, most = theta[np.argsort(costs, kind="stable")], _affordable(data)
+    theta, most = theta[ranked(s, data.a, costs)], _affordable(data)
     if n <= data.n:
         return theta[:most]
     radius2 = data.q * v * data.k / efficiency(data.q, consistent(data.q)) * (1 / data.n - 1 / n)

@@ -49,7 +49,9 @@ def outlyingness(Z: Array, directions: int = 250) -> Array:
 def _standardised(P: Array) -> Array:
     """Return what the rows of P have above the mean of their least varying half, per deviation."""
     mean, deviation = shortest_half(P)
-    return np.asarray((P - mean[:, None]) / np.where(deviation > 0, deviation, np.inf)[:, None])
+    # Where half of the rows are one value but for rounding, there is no unit.
+    varies = deviation > ROUNDING * np.abs(P).max(axis=1, initial=0.0)
+    return np.asarray((P - mean[:, None]) / np.where(varies, deviation, np.inf)[:, None])
 
 
 def spatial_median(Z: Array, steps: int = 10) -> Array:

@@ -243,10 +243,16 @@ def _unit(T: Array) -> float:
 
 
 def _canonical(H: Array, T: Array, a: Array) -> Index:
-    """Return the rows with weight in an order by their inputs, then by their targets."""
+    """Return the rows with weight in an order by their inputs, then by their targets.
+
+    Of equal inputs the targets -T have the order of T, so that subsets have the same rows.
+    """
     rows = np.flatnonzero(a > 0)
-    mixture = H[rows] @ np.sqrt(np.arange(2.0, H.shape[1] + 2.0))
-    return np.asarray(rows[np.lexsort((*T[rows].T, mixture))])
+    T, a = T[rows], a[rows]
+    # Not by BLAS, whose order of additions depends on where a row stands.
+    mixture = np.einsum("ij,j->i", H[rows], np.sqrt(np.arange(2.0, H.shape[1] + 2.0)))
+    rises = a @ (T[:, -1] * (mixture - np.average(mixture, weights=a))) >= 0
+    return np.asarray(rows[np.lexsort((*(T if rises else -T).T, mixture))])
 
 
 def _whiten(H: Array, T: Array, a: Array) -> tuple[Array, Array, Array]:

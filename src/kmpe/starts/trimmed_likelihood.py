@@ -27,6 +27,9 @@ from kmpe.problems.pca.sums import Both
 
 __all__ = ["believable_rows", "concentrate", "n_trimmed", "until_it_stands"]
 
+# The least number of which the reciprocal does not overflow.
+_TINY = float(np.finfo(np.float64).tiny)
+
 
 def n_trimmed(n: int, m: int) -> int:
     """Return how many of n rows the trimmed likelihood is of.
@@ -111,7 +114,7 @@ def _fit(K: Array, m: int) -> tuple[Array, Array, Array, float]:
     else:
         values, W = _leading(K.T @ K, m)
     # Where the rows of the fit are one point, distances rank the others.
-    least = ROUNDING * total / max(1, min(k, r)) or 1.0
+    least = max(ROUNDING * total / max(1, min(k, r)), _TINY * k) if total > 0 else 1.0
     noise = (total - float(values.sum())) / max(1, min(k - 1, r) - m)
     return mean, np.asarray(W), np.maximum(values, least) / k, max(noise, least) / k
 

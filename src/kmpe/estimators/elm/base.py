@@ -172,7 +172,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         """Set what the steps were; a stream is over."""
         self.degrees_of_freedom_ = freedom
         self.n_iter_ = fit.n_iter
-        self.history_ = unit * np.array(fit.history)
+        self.history_ = fit.costs(unit)
         self.status_ = fit.message
         self._stream = None
 

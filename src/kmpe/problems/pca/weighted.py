@@ -115,7 +115,10 @@ class WeightedPCA(ABC):
         """Return the cost of a subspace and the moments of the rows weighted there, in one pass."""
         with np.errstate(over="ignore", invalid="ignore"):
             total, mass, *moments = self.points.rows.total(self._term(self._distances(theta), loss))
-        return Weighted(theta, loss, 0.5 * float(total), 0.0, float(mass), tuple(moments))
+        # Moments that overflow lead nowhere: no step goes where they do.
+        possible = all(np.isfinite(moment).all() for moment in moments)
+        misfit = 0.5 * float(total) if possible else math.inf
+        return Weighted(theta, loss, misfit, 0.0, float(mass), tuple(moments))
 
     def solve(self, weighted: Weighted[Subspace], /) -> Subspace:
         """Return the mean (28) and the leading eigenvectors of (29).
