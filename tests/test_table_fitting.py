@@ -43,7 +43,7 @@ def test_the_giants_of_the_stars_are_told_and_what_they_do() -> None:
     fitted = fit(REFERENCE / "stars.csv", "log.light")
     rows = outlier_table(fitted)
     assert {11, 20, 30, 34} <= set(rows.index[rows["outlier"]])
-    assert "its slope of log.Te is -0.413" in verdict(fitted)
+    assert "its slope of “log.Te” is -0.413" in verdict(fitted)
     (slope, intercept) = coefficient_rows(fitted)
     assert slope["robust"][0] > 2 > 0 > slope["plain"][0]
     assert intercept["name"] == "intercept"

@@ -113,7 +113,8 @@ class CoefficientDisplay:
         ax.set_yticks(at, [self.names[i] for i in kept])
         ax.invert_yaxis()
         ax.set_xlabel("Slope per standard deviation of the input")
-        ax.legend()
+        # Above the axes: no corner within is sure to be free of intervals.
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 

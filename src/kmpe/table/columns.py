@@ -15,6 +15,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
+from kmpe.table.written import written
+
 __all__ = [
     "MISSING",
     "Column",
@@ -128,7 +130,7 @@ def _describe(name: str, values: pd.Series) -> Column:
         if missing == len(values):
             return Column(name, "left out", missing, "", "no finite values")
         is_date = pd.api.types.is_datetime64_any_dtype(values)
-        shown = f"{found.median():.4g} ({found.min():.4g} to {found.max():.4g})"
+        shown = "{} ({} to {})".format(*map(written, (found.median(), found.min(), found.max())))
         shown = f"{values.min():%Y-%m-%d} to {values.max():%Y-%m-%d}" if is_date else shown
         if found.nunique() == 1:
             return Column(name, "left out", missing, shown, "always the same")

@@ -15,6 +15,7 @@ import kmpe
 from kmpe.plots.pages import style
 from kmpe.table.columns import Column
 from kmpe.table.pictures import Picture
+from kmpe.table.written import written
 
 __all__ = ["Cells", "Section", "column_section", "number", "render", "worst_section"]
 
@@ -92,7 +93,7 @@ def worst_section(worst: pd.DataFrame) -> Section:
     return Section(
         "worst",
         f"The {len(rows)} worst rows" if len(rows) > 1 else "The outlier",
-        ["Rows are counted from 1, without the line of names."],
+        ["Row 1 is the first one below the names of the columns."],
         Cells(["Row", *(str(name) for name in worst.columns)], rows, words),
     )
 
@@ -104,7 +105,7 @@ def number(value: Any) -> str:
     if value is None or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
         return "–"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return written(value)
     if isinstance(value, pd.Timestamp):
         return str(value).removesuffix(" 00:00:00")
     return str(value)

@@ -7,6 +7,7 @@ import pandas as pd
 from sklearn.pipeline import Pipeline
 
 from kmpe.table.fitting import Fitted
+from kmpe.table.written import written
 
 __all__ = ["COVERAGE", "outlier_table", "worst_rows"]
 
@@ -91,8 +92,8 @@ def _far_inputs(fitted: Fitted, rows: pd.Index) -> list[str]:
     far = np.nan_to_num(np.abs(values - middle) / np.where(mad > 0, mad, np.inf))
     furthest = far.argmax(axis=1)
     return [
-        f"; its inputs are unusual: {numbers.columns[j]} is {value[j]:.4g}, the median "
-        f"{middle[j]:.4g}"
+        f"; its inputs are unusual: {numbers.columns[j]} is {written(value[j])}, the median "
+        f"{written(middle[j])}"
         if out
         else ""
         for out, j, value in zip(beyond, furthest, values, strict=True)

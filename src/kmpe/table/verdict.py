@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from kmpe.table.fitting import Fitted
+from kmpe.table.written import written
 
 __all__ = ["coefficient_rows", "share", "verdict"]
 
@@ -58,9 +59,9 @@ def _least_squares(fitted: Fitted) -> str:
         )
     tail = f", and its median error {wide:.2g} times that of the robust fit" if wide > 0 else ""
     return (
-        f"Least squares gives them full weight: its slope of {fitted.names[j]} is "
-        f"{plain.coef_[j]:.3g} instead of {robust.coef_[j]:.3g}, {abs(moved[j]):.1f} standard "
-        f"errors away{tail}."
+        f"Least squares gives them full weight: its slope of “{fitted.names[j]}” is "
+        f"{written(plain.coef_[j], 3)} instead of {written(robust.coef_[j], 3)}, "
+        f"{abs(moved[j]):.1f} standard errors away{tail}."
     )
 
 

@@ -11,6 +11,7 @@ from kmpe.table.page import Cells, Section, column_section, number, render, wors
 from kmpe.table.pictures import fit_pictures
 from kmpe.table.rows import COVERAGE, outlier_table, worst_rows
 from kmpe.table.verdict import coefficient_rows, verdict
+from kmpe.table.written import written
 
 __all__ = ["write_csv", "write_fit"]
 
@@ -120,7 +121,7 @@ def _facts(fitted: Fitted) -> list[tuple[str, str]]:
     if getattr(estimator, "noise_", None) is not None:
         facts.append(("Noise", str(estimator.noise_)))
     if fitted.task == "regression":
-        facts.append(("Scale of the errors", f"{estimator.scale_:.4g}"))
+        facts.append(("Scale of the errors", written(estimator.scale_)))
     if hasattr(estimator, "robust_r2_"):
         facts.append(("R² without outliers", f"{estimator.robust_r2_:.4f}"))
     return facts
@@ -144,7 +145,7 @@ def _coefficients(fitted: Fitted) -> list[Section]:
 def _interval(value: float, low: float, high: float) -> tuple[str, str]:
     if not low <= high:
         return number(float(value)), "unknown"
-    return number(float(value)), f"{low:.4g} to {high:.4g}"
+    return number(float(value)), f"{written(low)} to {written(high)}"
 
 
 def _comparison(fitted: Fitted) -> list[Section]:
@@ -153,7 +154,7 @@ def _comparison(fitted: Fitted) -> list[Section]:
     if fitted.task == "regression":
         head = ["Model", "Median error", "Mean error without the largest tenth"]
         rows = [
-            [_WORDS.get(s.name, s.name), f"{s.median:.4g}", f"{s.trimmed:.4g}"]
+            [_WORDS.get(s.name, s.name), written(s.median), written(s.trimmed)]
             for s in fitted.scores
         ]
     else:
