@@ -221,10 +221,6 @@ noise leaves many rows exactly on the true plane, and least absolute deviations 
 without error as soon as they find these rows. Since ties do not make our loss narrower, the bound
 for rounded noise refers to least squares.
 
-In the dictionary the spread of outliers is tied to that of the other rows. Where a fifth of the
-rows lie very far out, the middle is therefore taken for flatter than it is ("between Gaussian and
-uniform"), which costs accuracy; the outliers themselves have no influence.
-
 All shapes in the dictionary of noises are symmetric. A density with an edge on one side, which
 exponential and asymmetric Laplace noise have, would determine the slopes far better than any of the
 losses here. For such noise our estimator is about as good as the best other method, or a little

@@ -72,6 +72,15 @@ def test_far_outliers_say_nothing_of_the_core():
     assert next(iter(one.probability)) != "Cauchy"
 
 
+@pytest.mark.parametrize("distance", [20, 100])
+@pytest.mark.parametrize("seed", range(3))
+def test_far_outliers_do_not_flatten_the_core(distance, seed):
+    """A density of outliers in units of the core's scale takes the Gaussian core for a flat one."""
+    r = drawn("Gaussian", seed=seed)
+    r[:400] += distance * np.sign(r[:400])
+    assert next(iter(infer(r, np.ones(N)).probability)) == "Gaussian with 25% outliers"
+
+
 @pytest.mark.parametrize("zeros", [0.3, 0.6, 0.8])
 def test_ties_do_not_make_the_noise_narrow(zeros):
     rng = np.random.default_rng(0)

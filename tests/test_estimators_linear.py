@@ -29,6 +29,7 @@ def draw(n=300, d=5, noise="normal", seed=0):
     v = {
         "normal": lambda: rng.normal(size=n),
         "uniform": lambda: rng.uniform(-1, 1, n),
+        "laplace": lambda: rng.laplace(size=n),
         "t3": lambda: rng.standard_t(3, size=n),
     }[noise]()
     return X, X @ beta + 1 + v, np.append(beta, 1.0)
@@ -542,6 +543,15 @@ def test_trust_is_one_for_the_good_rows_and_nought_for_outliers(noise):
     assert np.mean(model.trust_[30:]) > 0.5
     worst = np.argsort(model.outlier_scores_)
     assert (np.diff(model.trust_[worst]) <= 1e-12).all()
+
+
+def test_a_peak_of_the_noise_makes_no_row_doubtful():
+    """The weights of Laplace noise grow without bound towards small residuals."""
+    X, y, _ = draw(300, noise="laplace")
+    model = RobustLinearRegression().fit(X, y)
+    assert np.median(model.weights_) < 0.1 * model.weights_.max()
+    assert np.mean(model.trust_ == 1) >= 0.5
+    assert model.trust_[~model.outliers_].min() > 0.1
 
 
 def test_an_exact_fit_of_most_rows_is_found_and_said():

@@ -4,9 +4,13 @@ A hundred residuals say little about a tail or an edge by themselves. Weighed ag
 of densities they give a posterior, and with it a mean density: as smooth as the entries, and as
 sure as the rows allow (Bayesian model averaging; Hoeting, Madigan, Raftery and Volinsky 1999).
 
-Densities are tabulated against log |r|. A change of scale is then a shift, so that the likelihood
-of every shape at every scale is one matrix product, and the mean density another. The prior is flat
-over the four families of shapes, over the shapes of a family, and over the scales.
+A shape is a core f with a share ε of outliers, (1 - ε) f(x / s) / s + ε g(x), Huber's (1964) model
+of gross errors. The scale s of the core is unknown; g has one of two spreads in units of the MAD
+of the residuals. In units of s, rows far out would say that s is large.
+
+Densities are tabulated against log |r|, in which a change of scale is a shift: the likelihood of
+every shape at every scale is one matrix product, and the mean density another. The prior is flat
+over the four families of cores, over the shapes of a family, and over the scales.
 
 Equal targets (counts, ratings, many zeros) come from rounding and censoring, not from a density
 with a spike. Where the commonest value has a share p of the rows, all of them are seen through a
@@ -38,16 +42,17 @@ GRID = np.exp(_STEP * np.arange(_FIRST, _LAST))
 # Scales from 0.55 to 1.8 MAD: for 30 rows the log of the MAD has a standard error of 0.2 to 0.26.
 _SHIFTS = np.arange(-24, 25)
 _LOG_X = _STEP * np.arange(_FIRST - 24, _LAST + 24)
-_PEAKED = {1.0: "Laplace"} | dict.fromkeys((1.3, 1.6), "between Laplace and Gaussian")
+_CORNERS = (0.75, 1.5)
 _FLAT = dict.fromkeys((2.5, 3.5, 6.0), "between Gaussian and uniform")
 _FLAT |= dict.fromkeys((12.0, 30.0), "uniform")
 _FREEDOMS = (1.5, 2.0, 3.0, 5.0, 9.0)
-_SHARES = (0.0, 0.03, 0.1, 0.25)
-# Outliers are Student's t2 of this scale, in units of the core's own. Gaussian noise with 10%
+_SHARES = (0.03, 0.1, 0.25)
+# Outliers are Student's t2 of these scales, in units of the MAD. Gaussian noise with 10%
 # N(0, 100) at n = 100 has 1.04 of the error of Tukey's loss; with 2.5 it is 1.11, with 10 1.09.
-_OUTLIER_SCALE = 5.0
+_SPREADS = (5.0, 20.0)
 # How far out an outlier lies says nothing of the core: beyond it all are alike.
-_FARTHEST = 6 * _OUTLIER_SCALE
+_FARTHEST = 30.0
+_NEAR = round(np.log(_FARTHEST) / _STEP) - _FIRST
 _LEAST_LOG_DENSITY = float(np.log(np.finfo(np.float64).tiny))
 _BLUR = ndtri((np.arange(9) + 0.5) / 9)
 
@@ -78,28 +83,25 @@ class Noise:
         # Shapes and scales that have a share worth counting: a tenth of all, as a rule.
         likely = self.posterior >= 1e-3 * self.posterior.max()
         shapes, shifts = likely.any(axis=1), likely.any(axis=0)
-        x, mass, score = (table if table.ndim == 1 else table[shapes] for table in _scores())
-        # A shape at another scale is the same with ψ at shifted places of the log grid.
-        count = len(x) + len(_SHIFTS) - 1
-        places = x[0] * np.exp(_STEP * (_SHIFTS[0] + np.arange(count)))
+        mix = _shapes()[1][shapes]
+        mass, score = (table[:, shifts] for table in _masses())
         squares, slopes = [], []
         for criterion in (loss, plain):
-            psi = criterion.psi(places * self.sigma) / self.sigma
-            windows = np.lib.stride_tricks.sliding_window_view(psi, len(x))[shifts].T
-            squares.append(mass @ windows**2)
-            slopes.append(np.maximum(score @ windows, 0.0) ** 2)
+            psi = criterion.psi(GRID * self.sigma) / self.sigma
+            squares.append(mix @ (mass @ psi**2))
+            slopes.append(np.maximum(mix @ (score @ psi), 0.0) ** 2)
         above, below = squares[0] * slopes[1], squares[1] * slopes[0]
         # A loss that does not suit a shape at all has no finite variance there; 4 is bad enough.
         most = 4.0
         ratios = np.full(above.shape, most)
         suits = above < most * below
         ratios[suits] = above[suits] / below[suits]
-        share = self.posterior[np.ix_(shapes, shifts)]
+        belief = self.posterior[np.ix_(shapes, shifts)]
         # Above 0, also where the plain loss does not suit a shape at all.
-        share, roots = share / share.sum(), np.sqrt(np.maximum(ratios, ROUNDING))
+        belief, roots = belief / belief.sum(), np.sqrt(np.maximum(ratios, ROUNDING))
 
         def beyond(limit: float) -> float:
-            return 0.025 - float(np.sum(share * ndtr(-limit / roots)))
+            return 0.025 - float(np.sum(belief * ndtr(-limit / roots)))
 
         widest = -float(ndtri(0.025))
         return (brentq(beyond, 0.0, widest * roots.max(), xtol=1e-4) / widest) ** 2
@@ -136,9 +138,9 @@ def infer(r: Array, a: Array, leverage: Array | float = 0.0, grain: float | None
     posterior = _posterior(_counts(r / sigma, a, grain))
     # As if one row more had been seen, an outlier: what no row has shown is possible all the same.
     n = float(a.sum())
-    density = (n * _mean_density(posterior) + np.exp(_outliers(GRID))) / (n + 1)
+    density = (n * _mean_density(posterior) + _components()[-len(_SPREADS), 0]) / (n + 1)
     kinds: dict[str, float] = {}
-    for name, p in zip(_dictionary()[0], posterior.sum(axis=1).tolist(), strict=True):
+    for name, p in zip(_shapes()[0], posterior.sum(axis=1).tolist(), strict=True):
         kinds[name] = kinds.get(name, 0.0) + p
     kinds = dict(sorted(kinds.items(), key=lambda item: -item[1]))
     return Noise(sigma, grain, kinds, np.log(density), posterior)
@@ -172,79 +174,98 @@ def _counts(x: Array, a: Array, grain: float) -> Array:
 
 def _posterior(counts: Array) -> Array:
     """Return the probability of each shape at each scale."""
-    _, log_density, _, log_prior = _dictionary()
-    padded = np.pad(counts, len(_SHIFTS) - 1)
-    shifted = np.lib.stride_tricks.sliding_window_view(padded, len(_LOG_X))
-    log_joint = log_density @ shifted.T + log_prior[:, None] - counts.sum() * _STEP * _SHIFTS
+    log_joint = _log_likelihoods() @ counts[: _NEAR + 1] + _shapes()[2][:, None]
     joint = np.exp(log_joint - log_joint.max())
     return np.asarray(joint / joint.sum())
 
 
 def _mean_density(posterior: Array) -> Array:
     """Return the density at the `GRID`, averaged over shapes and scales."""
-    by_shift = (posterior * np.exp(-_STEP * _SHIFTS)).T @ _dictionary()[2]
-    rows = [row[k : k + len(GRID)] for k, row in enumerate(by_shift[::-1])]
-    return np.asarray(np.sum(rows, axis=0))
+    share = _shapes()[1].T @ posterior
+    counts = share > ROUNDING
+    return np.asarray(share[counts] @ _components()[counts])
 
 
 @cache
-def _dictionary() -> tuple[tuple[str, ...], Array, Array, Array]:
-    """Return names, log densities and densities of all shapes at exp(`_LOG_X`), and log priors."""
-    names, rows, log_prior = [], [], []
-    for family in _families():
-        for name, shape in family:
-            # The median of |x| to be that of N(0, 1).
-            distribution = np.cumsum(2 * _STEP * np.exp(_LOG_X + shape(np.exp(_LOG_X))))
-            log_unit = np.interp(0.5, distribution, _LOG_X + _STEP / 2) - np.log(ndtri(0.75))
-            rows.append(shape(np.exp(_LOG_X + log_unit)) + log_unit)
-            names.append(name)
-            log_prior.append(-np.log(len(family)))
-    log_density = np.maximum(rows, _LEAST_LOG_DENSITY)
-    return tuple(names), log_density, np.exp(log_density), np.array(log_prior)
+def _shapes() -> tuple[tuple[str, ...], Array, Array]:
+    """Return names of the shapes, the share of each component in them, and their log priors."""
+    families = _families()
+    count = sum(len(cores) for cores, _ in families)
+    pure, spreads = np.eye(count + len(_SPREADS))[:count], np.eye(count + len(_SPREADS))[count:]
+    names, mixtures, log_prior = [], [], []
+    first = 0
+    for cores, shares in families:
+        outliers = [(0.0, spreads[0])] + [(share, g) for share in shares for g in spreads]
+        for number, (name, _) in enumerate(cores, first):
+            for share, g in outliers:
+                names.append(f"{name} with {share:.0%} outliers" if share else name)
+                mixtures.append((1 - share) * pure[number] + share * g)
+                log_prior.append(-np.log(len(cores) * len(outliers)))
+        first += len(cores)
+    return tuple(names), np.array(mixtures), np.array(log_prior)
 
 
 @cache
-def _scores() -> tuple[Array, Array, Array]:
-    """Return exp(`_LOG_X`), the mass of each shape there, and its mass times the score -f'/f.
+def _components() -> Array:
+    """Return densities at each scale and each point of the `GRID`: cores, then outliers.
 
-    E[ψ'] = E[ψ s] with the score s, by integration by parts: ψ' may have jumps.
+    Cores have the median of |x| of N(0, 1); outliers have the same scale at all.
     """
-    _, log_density, density, _ = _dictionary()
-    x = np.exp(_LOG_X)
-    mass = 2 * _STEP * density * x
-    return x, mass, mass * -np.gradient(log_density, _STEP, axis=1) / x
+    tables = []
+    for _, core in (entry for cores, _ in _families() for entry in cores):
+        distribution = np.cumsum(2 * _STEP * np.exp(_LOG_X + core(np.exp(_LOG_X))))
+        log_unit = np.interp(0.5, distribution, _LOG_X + _STEP / 2) - np.log(ndtri(0.75))
+        density = np.exp(np.maximum(core(np.exp(_LOG_X + log_unit)) + log_unit, _LEAST_LOG_DENSITY))
+        windows = np.lib.stride_tricks.sliding_window_view(density, len(GRID))[::-1]
+        tables.append(windows * np.exp(-_STEP * _SHIFTS)[:, None])
+    for spread in _SPREADS:
+        density = np.exp(_student(2.0)(GRID / spread)) / spread
+        tables.append(np.tile(density, (len(_SHIFTS), 1)))
+    return np.array(tables)
 
 
-def _families() -> list[list[tuple[str, Shape]]]:
-    """Return name and log density of the shapes: three kinds of core with outliers, Student's t."""
+@cache
+def _log_likelihoods() -> Array:
+    """Return the log density of each shape at each scale, at the `GRID` up to the farthest."""
+    density = np.tensordot(_shapes()[1], _components()[:, :, : _NEAR + 1], 1)
+    return np.log(np.maximum(density, np.exp(_LEAST_LOG_DENSITY)))
+
+
+@cache
+def _masses() -> tuple[Array, Array]:
+    """Return the mass of each component at each scale on the `GRID`, and its mass times -f'/f.
+
+    E[ψ'] = E[ψ s] with the score s = -f'/f, by integration by parts: ψ' may have jumps.
+    """
+    density = _components()
+    return 2 * _STEP * density * GRID, -2 * np.gradient(density, axis=2)
+
+
+def _families() -> list[tuple[list[tuple[str, Shape]], tuple[float, ...]]]:
+    """Return families of cores with the shares of outliers: Gaussian, peaked, flat, heavy-tailed.
+
+    Student's t has outliers of its own.
+    """
+    between = "between Laplace and Gaussian"
     gaussian = [("Gaussian", _power(2.0))]
-    peaked = [(name, _power(p)) for p, name in _PEAKED.items()]
+    peaked = [("Laplace", _power(1.0)), *((between, _least_favourable(k)) for k in _CORNERS)]
     flat = [(name, _power(p)) for p, name in _FLAT.items()] + [("sine wave", _arcsine)]
     student = [(f"Student's t with {nu:g} degrees of freedom", _student(nu)) for nu in _FREEDOMS]
-    families = [
-        [_with_outliers(name, core, share) for name, core in cores for share in _SHARES]
-        for cores in (gaussian, peaked, flat)
-    ]
-    return [*families, [("Cauchy", _student(1.0)), *student]]
-
-
-def _with_outliers(name: str, core: Shape, share: float) -> tuple[str, Shape]:
-    """Return a core with a share of outliers, and what to call it."""
-    if share == 0:
-        return name, core
-    few, most = np.log(share), np.log1p(-share)
-    label = f"{name} with {share:.0%} outliers"
-    return label, lambda x: np.logaddexp(most + core(x), few + _outliers(x))
-
-
-def _outliers(x: Array) -> Array:
-    return np.asarray(_student(2.0)(x / _OUTLIER_SCALE) - np.log(_OUTLIER_SCALE))
+    heavy = [("Cauchy", _student(1.0)), *student]
+    return [(gaussian, _SHARES), (peaked, _SHARES), (flat, _SHARES), (heavy, ())]
 
 
 def _power(p: float) -> Shape:
     """Return the log density ∝ exp(-|x|^p): Laplace, Gauss, and towards uniform."""
     constant = np.log(p / 2) - gammaln(1 / p)
     return lambda x: np.asarray(constant - np.minimum(x**p, -2 * _LEAST_LOG_DENSITY))
+
+
+def _least_favourable(k: float) -> Shape:
+    """Return Huber's (1964) least favourable log density: Gaussian up to k, Laplace beyond."""
+    inside = np.sqrt(2 * np.pi) * (2 * ndtr(k) - 1)
+    constant = -np.log(inside + 2 / k * np.exp(-k * k / 2))
+    return lambda x: np.asarray(constant - np.where(x < k, x * x / 2, k * x - k * k / 2))
 
 
 def _student(nu: float) -> Shape:

@@ -91,7 +91,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         rows near its edge have the largest weights.
     trust_ : array of shape (n,)
         A decreasing function of the residual, from 0 to 1: the largest weight of any residual at
-        least as large as that of the row, over the largest weight.
+        least as large as that of the row, over that of a median residual, at most 1.
     outlier_scores_ : array of shape (n,)
         Residual norm over ``scale_``.
     outliers_ : array of bool of shape (n,)

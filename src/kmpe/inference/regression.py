@@ -10,6 +10,7 @@ from kmpe.inference.covariance import sandwich
 from kmpe.inference.intervals import cook_distances, leave_one_out
 from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2, row_scores
 from kmpe.losses import Loss
+from kmpe.losses.scale import quantile
 from kmpe.problems.leverage import whitening
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.standardised import Standardised
@@ -141,7 +142,7 @@ def report(
         seen_cov=seen_cov,
         unseen=unseen,
         weights=weights,
-        trust=_trust(weights, s),
+        trust=_trust(weights, s, a),
         scores=scores,
         outliers=outliers,
         scale=scale,
@@ -212,13 +213,20 @@ def _larger(one: Array, other: Array) -> Array:
     return np.asarray((W * np.maximum(values, 1.0)) @ W.T)
 
 
-def _trust(w: Array, s: Array) -> Array:
-    """Return the largest weight of any row with at least this residual, over the largest weight."""
+def _trust(w: Array, s: Array, a: Array) -> Array:
+    """Return weights over that of a row with a median residual, at most 1.
+
+    Weights that are unbounded at 0, as for Laplace noise, do not make other rows doubtful. Where
+    weights rise with the residual, as for bounded noise, a row has the largest weight of any row
+    with at least its residual.
+    """
     trust = np.zeros(len(w))
     order = np.argsort(-s, kind="stable")
     trust[order] = np.maximum.accumulate(w[order])
+    counted = a > 0
+    typical = quantile(trust[counted], 0.5, a[counted]) if counted.any() else 0.0
     # A row of weight 0, such as a bad leverage point, has trust 0.
-    return np.asarray(trust / (trust.max() or 1.0) * (w > 0))
+    return np.asarray(np.minimum(trust / (typical or trust.max() or 1.0), 1.0) * (w > 0))
 
 
 def _smallest_slopes(unseen: Array, d: int) -> Array:
