@@ -223,7 +223,7 @@ def test_classes_and_components_are_predicted_too(
     ("arguments", "message"),
     [
         (["predict", "nothing.skops", "x.csv"], "cannot be read"),
-        (["predict", "{stars}", "x.csv"], "is no model that kmpe.io.save wrote"),
+        (["predict", "{stars}", "x.csv"], "is not a model written by kmpe.io.save"),
         (["pca", "{stars}", "--components", "9"], "9 components are too many"),
         (["pca", "{stars}", "--drop", "log.Te"], "PCA needs two"),
         (["pca", "{stars}", "--drop", "log.Tee"], "is it 'log.Te'?"),

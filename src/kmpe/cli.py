@@ -175,7 +175,7 @@ def _add_fit(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         default="auto",
         help="the model (default: the better of the two)",
     )
-    command.add_argument("--weights", help="a column that says how often each row counts")
+    command.add_argument("--weights", help="a column of sample weights")
     _add_common(command)
 
 

@@ -44,7 +44,7 @@ def kmpe_loss(
     p, sigma : float
         Power and kernel width.
     sample_weight : array of shape (n,), optional
-        How often each row counts.
+        Sample weights, as numbers of repeats.
 
     See Also
     --------
@@ -101,7 +101,7 @@ def robust_error(
     y_true, y_pred : array of shape (n,) or (n, q)
         Targets and predictions. For several targets the result is the geometric mean over them.
     sample_weight : array of shape (n,), optional
-        How often each row counts.
+        Sample weights, as numbers of repeats.
 
     See Also
     --------

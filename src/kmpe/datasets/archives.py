@@ -32,7 +32,7 @@ def read_images(path: Path, facts: Facts) -> Columns:
         check_file(content, path, facts)
     try:
         columns = (_matlab if path.suffix == ".mat" else _arrays)(content, facts)
-    # The readers are not made for damaged files: what they raise may be anything.
+    # The readers do not check for damaged files and may raise anything.
     except Exception as error:
         raise DatasetError(
             f"{path} is damaged, or another file ({first_line(error)}): "

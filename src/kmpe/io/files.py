@@ -22,8 +22,8 @@ FORMAT = 1
 _MEMBER = "kmpe.json"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
 
-#: The types that a fitted model may hold beside those that skops trusts: those of this package,
-#: which have no code that a file decides, and data types of arrays.
+#: The types that a fitted model may contain besides those that skops trusts: types of this package,
+#: which run no code from a file, and data types of arrays.
 TYPES = (
     "kmpe.choice.labels.LabelNoise",
     "kmpe.choice.noise.Noise",
@@ -64,7 +64,7 @@ TYPES = (
 
 
 class ModelFileError(ValueError):
-    """A file does not contain a model that may be loaded.
+    """A file does not contain a model that can be loaded safely.
 
     See Also
     --------
@@ -89,7 +89,7 @@ def save(estimator: Any, path: str | Path) -> None:
     Parameters
     ----------
     estimator : estimator
-        One of this package, or a pipeline or another of scikit-learn's that holds one.
+        One of this package, or a pipeline or meta-estimator of scikit-learn that contains one.
     path : path
         The file, usually with the ending ``.skops``. It is written whole or not at all.
 
@@ -170,13 +170,13 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
         strange = sorted(set(skops.get_untrusted_types(data=content)) - set(allowed))
         if not strange:
             return skops.loads(content, trusted=allowed)
-    # The reader is not made for damaged files: what it raises may be anything.
+    # The reader does not check for damaged files and may raise anything.
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ModelFileError(f"{path} is damaged ({reason}): save the model again") from error
     raise ModelFileError(
-        f"{path} holds the type {strange[0]}, which may run any code: if you know who wrote "
-        f"the file, load it with trusted={strange!r}"
+        f"{path} contains the type {strange[0]}, which may run any code: if you trust the author "
+        f"of the file, load it with trusted={strange!r}"
     )
 
 
@@ -186,7 +186,7 @@ def _check_format(content: bytes, path: str | Path) -> None:
             about = json.loads(archive.read(_MEMBER))
         version, writer = int(about["format"]), str(about["kmpe"])
     except Exception as error:
-        raise ModelFileError(f"{path} is no model that kmpe.io.save wrote") from error
+        raise ModelFileError(f"{path} is not a model written by kmpe.io.save") from error
     if version > FORMAT:
         raise ModelFileError(
             f"{path} was written by kmpe {writer} in format {version}; kmpe {kmpe.__version__} "

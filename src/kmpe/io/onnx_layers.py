@@ -52,7 +52,7 @@ def _kernel_nodes(layer: KernelNodes, graph: Graph, name: str) -> str:
         graph.scaled(smooth, kernel.smooth * nodes),
         graph.scaled(rough, kernel.rough * nodes),
     )
-    # The constant as 0 times an input: columns of another length are not made of thin air.
+    # The constant as 0 times an input plus √10, which has the number of rows of the input.
     first = graph("Gather", Z, np.array([0]), axis=1)
     constant = graph("Add", graph("MatMul", first, np.zeros((1, 1))), np.full(1, np.sqrt(10.0)))
     if kernel.linear == 0:

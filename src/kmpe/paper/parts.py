@@ -187,7 +187,7 @@ def _interrupts_wait() -> Iterator[None]:
 
 
 def _prepare_process() -> None:
-    """Let Ctrl-C end this process without a word, and the end of its parent too."""
+    """Let Ctrl-C, or the end of the parent, end this process without a message."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if nohup ignores it
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):

@@ -30,7 +30,7 @@ class CoefficientDisplay:
     coef, least_squares : array of shape (d, 3)
         Slope, lower and upper end of its interval, robust and by least squares; ends may be NaN.
     units : array of shape (d,)
-        What the slopes are multiplied by for the drawing.
+        The factors by which slopes are multiplied in the plot.
 
     Attributes
     ----------
@@ -136,13 +136,13 @@ class CoefficientDisplay:
         Parameters
         ----------
         estimator : RobustLinearRegression or Pipeline
-            Fitted, to one target. Of a pipeline the last step counts, on the inputs that it gets.
+            Fitted to one target. For a pipeline, its last step is drawn.
         X : array or data frame of shape (n, d)
             Inputs, to which least squares is fitted as well.
         y : array of shape (n,)
             Targets.
         sample_weight : array of shape (n,), default=None
-            How often each row counts.
+            Sample weights, as numbers of repeats.
         level : float, default=0.95
             Coverage of the intervals.
         n_features, ax, errorbar_kwargs

@@ -39,7 +39,7 @@ class OutlierMapDisplay:
     kind : {"regression", "pca"}, default="regression"
         What the axes are called, and whether residuals have a sign.
     note : str, default=""
-        What the map could not tell.
+        A remark on distances that could not be computed.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How much each input matters to a machine that tunes itself."""
+"""The relevance of the inputs of a self-tuning ELM."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -13,7 +13,7 @@ __all__ = ["RelevanceDisplay"]
 
 
 class RelevanceDisplay:
-    """How much each input matters, the largest first.
+    """The relevance of each input, in decreasing order.
 
     A bar is the root mean squared change of the prediction for one robust standard deviation of the
     input, with the other inputs held fixed.
@@ -25,18 +25,18 @@ class RelevanceDisplay:
     names : sequence of str of length d
         Names of the inputs.
     relevances : array of shape (d,)
-        How much they matter.
+        Their relevances.
 
     Attributes
     ----------
     bars_ : BarContainer
-        What is drawn, from the largest.
+        The bars, in decreasing order.
     ax_, figure_ : Axes, Figure
         Where it was drawn.
 
     See Also
     --------
-    ELMRegressor : Whose ``input_relevances_`` it shows.
+    ELMRegressor : Has ``input_relevances_``.
     CoefficientDisplay : Slopes of a linear regression.
 
     Examples
@@ -69,7 +69,7 @@ class RelevanceDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; new axes by default.
         n_features : int or None, default=20
-            How many inputs are drawn: those that matter most; None for all.
+            The number of inputs to draw, the most relevant ones; None for all.
         bar_kwargs : dict, default=None
             Keywords for the bars.
 
@@ -99,13 +99,13 @@ class RelevanceDisplay:
         ax: Any = None,
         bar_kwargs: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw what matters to a fitted machine.
+        """Draw the relevances of a fitted ELM.
 
         Parameters
         ----------
         estimator : ELMRegressor, ELMClassifier or Pipeline
-            Fitted, with ``activation="auto"``. Of a pipeline the last step counts, with the inputs
-            that it gets.
+            Fitted, with ``activation="auto"``. For a pipeline, the inputs of its last step are
+            drawn.
         X, y : None
             Ignored.
         n_features, ax, bar_kwargs

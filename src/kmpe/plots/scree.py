@@ -32,7 +32,7 @@ class ScreeDisplay:
 
     See Also
     --------
-    RobustPCA : Whose variances it shows.
+    RobustPCA : Has these variances.
     OutlierMapDisplay : The distances of its rows.
 
     Examples

@@ -48,7 +48,7 @@ class Fitted:
     rows : array of int of shape (n,)
         Numbers of those rows in the file, from 1.
     weights : array of shape (n,) or None
-        How often each of them counts.
+        Their sample weights.
     models : dict
         Fitted pipelines by name: "linear", "machine", and "least squares" for comparison.
     chosen : str
@@ -136,7 +136,7 @@ def fit(
         `RobustLinearRegression`, or `ELMRegressor` or `ELMClassifier`. "auto" fits both where it
         can, and takes the machine if its cross-validated errors are smaller beyond chance.
     weights : str, optional
-        A column that says how often each row counts.
+        A column of sample weights.
     drop : sequence of str
         Columns to leave out.
     seed : int, default=0

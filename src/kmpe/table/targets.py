@@ -49,7 +49,7 @@ def targets(values: pd.Series, name: str, *, linear: bool) -> tuple[pd.Series, s
 
 
 def row_weights(values: pd.Series, name: str) -> npt.NDArray[np.float64]:
-    """Return how often each row counts, or refuse what cannot be such."""
+    """Return sample weights, or refuse a column that cannot be such."""
     found, _ = numbers(values)
     if found is None or found.isna().any() or (found < 0).any() or not np.isfinite(found).all():
         raise TableError(f"the weights {name!r} must be numbers, none missing and none below 0")

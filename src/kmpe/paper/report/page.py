@@ -91,9 +91,7 @@ def _data(results: Mapping[str, Any]) -> str:
         for name, source in results["data"].items()
     )
     missing = "".join(f"<li>{escape(sentence)}</li>" for sentence in results["missing"].values())
-    note = (
-        f'<div class="note"><p>Not to be had here:</p><ul>{missing}</ul></div>' if missing else ""
-    )
+    note = f'<div class="note"><p>Not found:</p><ul>{missing}</ul></div>' if missing else ""
     return (
         f'<h2 id="data">Data</h2><section class="artefact">{note}<dl>{found}</dl>'
         "<p>Every copy was checked against a known SHA-256.</p></section>"
