@@ -11,7 +11,8 @@ clean rows, d / (m - d - 2); errors are taken for uncorrelated inputs.
 ``--lmrob`` fits the same draws with R's lmrob (Rscript and robustbase) and shows draws lost by
 kmpe / by lmrob / by kmpe only. ``--bias`` shows the mean scale of `high_breakdown` on Gaussian
 noise of scale 1: the S-scale over 1 - 0.6 k/n. ``--constants`` halves and doubles the constants of
-`kmpe.starts.fast_s` and counts the leverage draws that the start loses. All of it is deterministic.
+`kmpe.starts.fast_s`, counts the leverage draws that the start loses, and shows the median squared
+error of the others in units of d / (m - d - 2). All of it is deterministic.
 """
 
 import argparse
@@ -41,7 +42,7 @@ SIZES = (100, 500, 2000)
 SLOPE = 3.0
 LOST = 10
 CORRELATION = 0.9
-CONSTANTS = ("SUBSETS", "SAMPLE", "_CARRIED_ON")
+CONSTANTS = ("SUBSETS", "SAMPLE", "_CARRIED_ON", "_WORK", "_SETTLED")
 # Draws come as n, d and the columns y, X; the slopes go back one line for each draw.
 LMROB = r"""
 suppressMessages(library(robustbase))
@@ -76,10 +77,13 @@ class Draw(NamedTuple):
     beta: np.ndarray
     limit: float
 
+    def error(self, slopes):
+        """Return the squared error of slopes over its mean for least squares on clean rows."""
+        return LOST * np.sum((self.mix @ slopes - self.beta) ** 2) / self.limit
+
     def lost(self, slopes):
-        error = np.sum((self.mix @ slopes - self.beta) ** 2)
         # A fit that failed has NaN slopes.
-        return not error <= self.limit
+        return not self.error(slopes) <= LOST
 
 
 def cells(kinds, sizes, inputs=INPUTS):
@@ -208,15 +212,15 @@ def gaussian_scale(rng, n, k):
     return high_breakdown(H, rng.normal(size=(n, 1)), np.ones(n)).scale
 
 
-def constants(draws, sizes):
-    batch = [draw(cell, seed) for cell in cells(KINDS[2:], sizes) for seed in range(draws)]
+def constants(draws, sizes, inputs):
+    batch = [draw(cell, seed) for cell in cells(KINDS[2:], sizes, inputs) for seed in range(draws)]
     print(f"Leverage draws lost by the start, of {len(batch)}")
     print(f"{'as they are':24}" + start_lost(batch), flush=True)
     for name in CONSTANTS:
         value = getattr(fast_s, name)
-        for other in (max(value // 2, 1), 2 * value):
-            with_constant(name, other)
-            print(f"{name + ' = ' + str(other):24}" + start_lost(batch), flush=True)
+        for other in (value / 2, 2 * value):
+            with_constant(name, type(value)(other))
+            print(f"{f'{name} = {other:g}':24}" + start_lost(batch), flush=True)
         with_constant(name, value)
 
 
@@ -229,8 +233,10 @@ def with_constant(name, value):
 
 def start_lost(batch):
     begun = process_time()
-    lost = sum(made.lost(start(made.X, made.y)) for made in batch)
-    return f"{lost:5d} lost, {process_time() - begun:.1f} s"
+    errors = np.array([made.error(start(made.X, made.y)) for made in batch])
+    seconds = process_time() - begun
+    kept = errors <= LOST
+    return f"{np.sum(~kept):5d} lost, error {np.median(errors[kept]):.4f}, {seconds:.1f} s"
 
 
 def main():
@@ -250,7 +256,7 @@ def main():
     if options.bias:
         bias(options.draws or 50)
     elif options.constants:
-        constants(options.draws or 5, options.sizes)
+        constants(options.draws or 5, options.sizes, options.inputs)
     else:
         breakdown_map(options.draws or 5, options.sizes, options.inputs, beside=options.lmrob)
 

@@ -1,10 +1,12 @@
-"""What RobustPCA promises of variances, flags, missing values and answers, as four tables.
+"""What RobustPCA promises of variances, flags, missing values and answers, as five tables.
 
     python benchmarks/pca_promises.py --draws 20
 
 variances: over those of PCA of the clean rows, with outliers inside and outside the subspace.
 flags: shares of clean Gaussian rows beyond each limit.
 missing: subspace error with a tenth of the values missing over that of complete rows.
+level: variances as above for the level of the score distances they are cut off at, 0.999, its
+distance from 1 halved, doubled and ten times as large.
 answers: different answers over 20 runs and 20 orders of the rows of classic tables (R with rrcov).
 """
 
@@ -17,6 +19,7 @@ from pca_problems import subspace_error
 from sklearn.decomposition import PCA
 
 from kmpe import RobustPCA
+from kmpe.inference import pca as inference
 
 
 def plane(n, d, m, rng):
@@ -57,6 +60,26 @@ def variances(draws):
             end="",
         )
         print(f"{np.quantile(r, 0.05):7.2f}{held:8.1%}{np.mean(found):7.0%}", flush=True)
+
+
+def level(draws):
+    print("\nVariances over those of PCA of the clean rows, 100 rows, a tenth of them outliers")
+    print(f"{'level':>8} {'kind':8}{'mean':>14}{'5%':>7}{'inside':>8}")
+    given = inference.WIDE
+    for beyond, kind in product((0.5, 1, 2, 10), ("inside", "outside", "none")):
+        inference.WIDE = 1 - beyond * (1 - given)
+        ratios = []
+        for d, m, seed in product((6, 40), (1, 2, 5), range(draws)):
+            share = 0.0 if kind == "none" else 0.1
+            X, _, bad = with_outliers(100, d, m, share, kind, seed)
+            model, clean = RobustPCA(m).fit(X), PCA(m).fit(X[~bad])
+            ratios.extend(model.explained_variance_ / clean.explained_variance_)
+        r = np.array(ratios)
+        held = np.mean((r >= 0.8) & (r <= 1.25))
+        error = r.std() / np.sqrt(len(r))
+        print(f"{inference.WIDE:8.4f} {kind:8}{r.mean():7.3f} ±{error:.3f}", end="")
+        print(f"{np.quantile(r, 0.05):7.2f}{held:8.1%}", flush=True)
+    inference.WIDE = given
 
 
 def flags(draws):
@@ -119,7 +142,7 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parts = {"variances": variances, "flags": flags, "missing": missing}
+    parts = {"variances": variances, "flags": flags, "missing": missing, "level": level}
     parser.add_argument("--draws", type=int, default=20, help="draws of each case (default 20)")
     parser.add_argument("--only", choices=[*parts, "answers"], help="one of the tables")
     options = parser.parse_args()
