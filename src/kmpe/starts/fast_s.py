@@ -45,19 +45,20 @@ from kmpe.starts.weighted import cross_products, sample, steps
 
 __all__ = ["LUCK", "SAMPLE", "SUBSETS", "Data", "least_absolute", "m_estimate", "s_estimate"]
 
-# Four times as many lose the same draws (`python benchmarks/breakdown.py --constants`); lmrob has
-# 500, and no half fits.
-SUBSETS = 250
-# The probability that no subset is clean.
-LUCK = 0.01
-# The rows that candidates see (fast-S: groups of 400), at least 8 per coefficient.
+# Draws lost, of 960 with bad leverage points, with each constant halved and doubled; 266 with these
+# values (`python benchmarks/breakdown.py --constants --draws 2`).
+SUBSETS = 250  # 265 and 266; lmrob has 500, and no half fits
+LUCK = 0.01  # the probability that no subset is clean
+# Rows on which candidates are compared, or 8 per coefficient: 273, and 265 in 1.4 times the time;
+# lmrob has groups of 400.
 SAMPLE = 400
-# Multiplications that the steps of one stage may cost, about 50 ms: so halves are taken along all
-# components up to 67 coefficients and along 3 from 174 on, and 10 fits are carried on to all rows
-# up to 24 rows for each of 127 coefficients.
+# A budget of time: multiplications in the steps of one stage, about 50 ms. Half fits are then taken
+# along all components up to 67 coefficients and along 3 from 174 on. With 100 inputs as many are
+# lost, in 0.7 and 1.9 times the time (`--constants --draws 1 --inputs 100 --sizes 1000`).
 _WORK = 5e8
-_CARRIED_ON = 10
-# Steps end at this share of the standard error of the fit, σ √(k/n).
+_CARRIED_ON = 10  # fits carried on to all rows: 263 and 267; fast-S has 5
+# An M-estimate ends when a step is this share of the standard error of the fit, σ √(k/n), which
+# adds 1e-4 to the squared error; an S-estimate at its root, as its scale is stationary.
 _SETTLED = 1e-2
 
 

@@ -46,8 +46,10 @@ __all__ = [
 
 #: The share of Gaussian rows within the limit of each distance.
 LEVEL = 0.99
-#: The share that variances are of: by chance four rows of 100 may be beyond the 99% limit, and
-#: without them the variance of clean rows was 0.7 of what it is.
+#: The share of Gaussian rows within the limit of score distances at which variances are truncated.
+#: On 100 rows variances have a mean of 0.996 to 0.999 of those of the clean rows and a 5% quantile
+#: of 0.94, as with half or twice its distance from 1 (standard error 0.002; 0.95, 0.92); at `LEVEL`
+#: 1.012 and 0.90 (`python benchmarks/pca_promises.py --only level`).
 WIDE = 0.999
 
 
