@@ -25,7 +25,7 @@ def main(path):
     plt.rcParams["svg.hashsalt"] = "kmpe"  # the same picture gives the same file
     figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
     left = robust.outliers_
-    axis.plot(x[~left], y[~left], ".", color="0.6", label="rows that are believed", zorder=0)
+    axis.plot(x[~left], y[~left], ".", color="0.6", label="rows that are kept", zorder=0)
     axis.plot(x[left], y[left], "x", color="0.6", ms=5, label="rows that are left out", zorder=0)
     axis.plot(grid, np.sin(2 * grid) + grid / 2, "k--", lw=1, label="truth")
     for name, model in (("forest", clone(forest).fit(x[:, None], y)), ("robust forest", robust)):

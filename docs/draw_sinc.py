@@ -28,13 +28,13 @@ def models():
 
 def main(path):
     X, y = make_sinc(200, outlier_share=0, random_state=0)
-    y[:50] += 10  # one row in four is garbage
+    y[:50] += 10  # one row in four
     X_test, y_test = make_sinc(400, noise=None, random_state=1)
     order = np.argsort(X_test[:, 0])
     X_test, y_test = X_test[order], y_test[order]
     plt.rcParams["svg.hashsalt"] = "kmpe"  # the same picture gives the same file
     figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-    axis.plot(X[:, 0], y, ".", color="0.65", label="data, a quarter of it garbage", zorder=0)
+    axis.plot(X[:, 0], y, ".", color="0.65", label="data, a quarter moved up by 10", zorder=0)
     axis.plot(X_test[:, 0], y_test, "k--", lw=1, label="truth")
     for name, model in models().items():
         curve = model.fit(X, y).predict(X_test)
