@@ -2,9 +2,10 @@
 More rows than memory: dead pixels in a memory map
 ==================================================
 
-A linear model predicts each pixel of a photograph from its 24 neighbours. Where prediction and
-pixel disagree, the pixel may be dead. The table has 270 000 rows, one per pixel, and is stored in
-a file. ``fit`` reads the file block by block, so that the table could be larger than memory.
+Dead pixels of a camera are black or white, but so are some pixels of a photograph. A linear model
+predicts each pixel from its 24 neighbours; a black or white pixel that is far from its prediction
+is dead. The table has 270 000 rows, one per pixel, and is stored in a file. ``fit`` reads the file
+block by block, so that the table could be larger than memory.
 """
 
 # %%
@@ -23,12 +24,13 @@ dead = rng.uniform(size=image.shape) < 0.03
 spoilt = np.where(dead, rng.choice([0.0, 255.0], image.shape), image)
 
 # %%
-# The neighbours of each pixel become columns of a file.
+# The neighbours of each pixel, sorted by brightness, become columns of a file. A dead neighbour
+# is then the darkest or the brightest of them, on which the prediction hardly depends.
 windows = np.lib.stride_tricks.sliding_window_view(spoilt, (5, 5)).reshape(-1, 25)
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "pixels.npy"
 columns = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(windows), 24))
-columns[:] = np.delete(windows, 12, axis=1)
+columns[:] = np.sort(np.delete(windows, 12, axis=1), axis=1)
 columns.flush()
 y = windows[:, 12]
 
@@ -39,9 +41,10 @@ y = windows[:, 12]
 X = np.load(path, mmap_mode="r")
 model = RobustLinearRegression(Tukey()).fit(X, y)
 inner = (slice(2, -2), slice(2, -2))
-marked = (model.outlier_scores_ > 6).reshape(image[inner].shape)
+marked = (model.outliers_ & np.isin(y, [0, 255])).reshape(image[inner].shape)
 found = (marked & dead[inner]).sum() / dead[inner].sum()
-print(f"{X.shape[0]} rows; {found:.0%} of the dead pixels are marked")
+print(f"{X.shape[0]} rows; {found:.0%} of the dead pixels are marked,", end=" ")
+print(f"and {(marked & ~dead[inner]).sum()} others")
 
 repaired = np.where(marked, model.predict(X).reshape(marked.shape), spoilt[inner])
 fig, axes = plt.subplots(1, 3, figsize=(10, 3), layout="constrained")

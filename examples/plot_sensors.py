@@ -28,7 +28,9 @@ X[wrong] = X[wrong] * 9 / 5 + 32
 reference = PCA(2).fit(clean)
 plain, robust = PCA(2).fit(X), RobustPCA(2).fit(X)
 
-
+# %%
+# Each row has two distances: the score distance within the plane of the components, and the
+# orthogonal distance to it. The rows in the wrong unit are beyond the limits of both.
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", width_ratios=[1.2, 1])
 months = np.arange(1, 13)
 for model, name, style in (
@@ -41,9 +43,6 @@ for model, name, style in (
 axes[0].set(xlabel="month", ylabel="first component", ylim=(0, None))
 axes[0].legend(frameon=False, loc="lower center")
 
-# %%
-# Each row has two distances: the score distance within the plane of the components, and the
-# orthogonal distance to it. The rows in the wrong unit are beyond the limits of both.
 score, orthogonal = robust.score_distances_, robust.orthogonal_distances_
 axes[1].loglog(score[~wrong], orthogonal[~wrong], "k.", label="right unit")
 axes[1].loglog(score[wrong], orthogonal[wrong], "C3x", label="Fahrenheit")
