@@ -1,1 +1,1 @@
-"""Robust starts: which rows are believable before there is a fit."""
+"""Robust initial estimates of regressions and PCA."""

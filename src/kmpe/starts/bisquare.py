@@ -42,7 +42,7 @@ def weights(s: Array, a: Array, c2: Array) -> Array:
 
 
 def mean_rho(s: Array, a: Array, c2: float) -> Array:
-    """Return the mean of ρ for many fits at one and the same scale."""
+    """Return the mean of ρ for many fits at the same scale."""
     u = s / c2
     np.minimum(u, 1.0, out=u)
     np.subtract(1.0, u, out=u)
@@ -52,8 +52,8 @@ def mean_rho(s: Array, a: Array, c2: float) -> Array:
 def m_scales(s: Array, a: Array, b: float, q: int, steps: int, v: Array | None = None) -> Array:
     """Return the squared M-scales of many fits, from their squared residuals.
 
-    Newton's method in log σ² on Σ aᵢ ρ(sᵢ / c²σ²) = b Σ aᵢ, from the 1 - b quantile (the
-    median of the rows that k coefficients do not meet by themselves) or from ``v``.
+    Newton's method in log σ² on Σ aᵢ ρ(sᵢ / c²σ²) = b Σ aᵢ, started at the 1 - b quantile (the
+    median of the rows that k coefficients do not interpolate) or at ``v``.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def m_scales(s: Array, a: Array, b: float, q: int, steps: int, v: Array | None =
     steps : int
         The number of Newton steps.
     v : array of shape (fits,), optional
-        Squared scales to start from.
+        Initial squared scales.
     """
     c2 = consistent(q) ** 2
     if v is None:
@@ -82,7 +82,7 @@ def m_scales(s: Array, a: Array, b: float, q: int, steps: int, v: Array | None =
         u *= rest2
         rest2 *= rest
         gap = 1.0 - b - rest2 @ a
-        # A factor of 4 at most: where ρ is flat the step has no bound of its own.
+        # A factor of 4 at most: where ρ is flat the Newton step is unbounded.
         v = v * np.exp(np.clip(gap / np.maximum(3 * (u @ a), LEAST), -1.4, 1.4))
         v = np.maximum(v, LEAST)
     return np.asarray(v)

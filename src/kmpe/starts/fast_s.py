@@ -4,20 +4,20 @@ The S-estimate minimises the M-scale σ(β) of the residuals, the solution of
 
     Σ aᵢ ρ(‖tᵢ - zᵢβ‖ / cσ) = b Σ aᵢ,    ρ the bisquare.
 
-b = ½ (1 - k/n) gives the largest breakdown point there is, about ½ (1 - k/n) (Rousseeuw and Yohai
-1984); lmrob's ½ for a mean over n - k is the same. The minimum is sought as in fast-S
+b = ½ (1 - k/n) gives the largest possible breakdown point, about ½ (1 - k/n) (Rousseeuw and Yohai
+1984); lmrob's ½ with a mean over n - k is the same. The minimum is computed as in fast-S
 (Salibian-Barrera and Yohai 2006): many candidates on a sample of the rows, an I-step (a
 least-squares step with the weights ρ'(x)/x) for each, the best few carried on to all rows and to
-convergence. Candidates are exact fits and half fits.
+convergence. Candidates are elemental fits and half fits.
 
-* Exact fits to random subsets of k rows: a permutation of the rows is cut into pieces, so every
-  row has its turn. A subset that leaves coefficients open (dummies) moves a common first fit
-  by the least that meets its rows; lmrob draws on instead (Koller and Stahel 2017).
+* Exact fits to random subsets of k rows: a random permutation of the rows is cut into pieces, so
+  that every row is used. If a subset does not determine all coefficients (dummies), a common first
+  fit is changed by the least norm that fits its rows; lmrob redraws (Koller and Stahel 2017).
 * Least squares on the half of the rows that has the lowest, the highest or the most central
   scores on a direction (Peña and Yohai 1999), or is nearest to or farthest from the centre.
   Directions are the principal components of the inputs, as in DetS (Hubert, Rousseeuw and Verdonck
-  2012), their principal sensitivity components, and the residuals. They need no luck: at 30% of
-  bad rows one subset of 21 in 1800 is clean.
+  2012), their principal sensitivity components, and the residuals. They are deterministic; at 30%
+  of bad rows only one random subset of 21 rows in 1800 is clean.
 
 Inputs Z come whitened, largest principal component first; sample weights have the sum 1.
 """
@@ -63,7 +63,7 @@ _SETTLED = 1e-2
 
 
 class Data(NamedTuple):
-    """Whitened inputs, targets, sample weights of sum 1, and the number of rows they stand for."""
+    """Whitened inputs, targets, sample weights of sum 1, and the number of rows they represent."""
 
     Z: Array
     T: Array

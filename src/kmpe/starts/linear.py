@@ -1,4 +1,4 @@
-"""The start of a linear regression: independent columns, and a high-breakdown fit to a sample."""
+"""The start of a linear regression: independent columns, and an MM-estimate on a sample."""
 
 from dataclasses import dataclass
 
@@ -25,14 +25,14 @@ class LinearStart:
     Parameters
     ----------
     n : float, optional
-        The number of rows that those of a problem stand for, where equal ones have been put
-        together; by default what their weights tell.
+        The number of rows that the problem represents, if equal rows have been merged; by default
+        from their weights.
     """
 
     n: float | None = None
 
     def __call__(self, problem: Ridge) -> Begun[Ridge, Array]:
-        """Return where the fit begins; columns that depend on others are spanned by a basis."""
+        """Return the initial estimate; linearly dependent columns are replaced by a basis."""
         sample = sample_of(problem)
         if not problem.penalised:
             Q = _independent(problem, sample)

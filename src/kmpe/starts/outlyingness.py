@@ -1,9 +1,9 @@
-"""How far out each row lies: the Stahel-Donoho outlyingness.
+"""The Stahel-Donoho outlyingness of rows (Stahel 1981, Donoho 1982).
 
-A row is as far out as in its worst direction, in units of the univariate MCD of all rows there, as
-in ROBPCA (Hubert, Rousseeuw and Vanden Branden 2005). Directions join two rows, or the spatial
-median and a row. They are drawn with numbers that are always the same: rows that stand in an order
-of their own give the same answer every time.
+It is the largest standardised distance of a row over many directions, with centre and scale by the
+univariate MCD of the projections, as in ROBPCA (Hubert, Rousseeuw and Vanden Branden 2005).
+Directions join two rows, or the spatial median and a row. They are drawn with a fixed seed from
+rows in canonical order, so that the answer is always the same.
 """
 
 import numpy as np
@@ -17,12 +17,12 @@ __all__ = ["coordinates", "outlyingness", "spatial_median"]
 
 
 def outlyingness(Z: Array, directions: int = 250) -> Array:
-    """Return how far out each row lies: in its worst direction, and in its distance.
+    """Return the outlyingness of each row, over directions and by its distance.
 
-    A row is not judged in a direction that it helped to choose: with many columns its own noise
-    alone would put it far out there. Single outliers, which only their own direction shows, have
-    their distance from the spatial median against them. There are so many ``directions`` of either
-    kind, as many as ROBPCA has; with 1000 no more rows are told apart.
+    A direction does not count for the rows that define it: with many columns their own noise alone
+    would make them outlying there. Single outliers, which show only in their own direction, are
+    found by their distance from the spatial median. There are ``directions`` of either kind, as
+    many as in ROBPCA; 1000 distinguish no more rows.
     """
     n, rng = len(Z), np.random.RandomState(SEED)
     Y = Z - spatial_median(Z)
@@ -47,7 +47,7 @@ def outlyingness(Z: Array, directions: int = 250) -> Array:
 
 
 def _standardised(P: Array) -> Array:
-    """Return what the rows of P have above the mean of their least varying half, per deviation."""
+    """Return the rows of P, standardised by the univariate MCD."""
     mean, deviation = shortest_half(P)
     # Where half of the rows are one value but for rounding, there is no unit.
     varies = deviation > ROUNDING * np.abs(P).max(axis=1, initial=0.0)
@@ -55,7 +55,7 @@ def _standardised(P: Array) -> Array:
 
 
 def spatial_median(Z: Array, steps: int = 10) -> Array:
-    """Return the point of least total distance from the rows, by a few steps of Weiszfeld."""
+    """Return the spatial median of the rows, by a few steps of Weiszfeld's (1937) algorithm."""
     c = np.median(Z, axis=0)
     for _ in range(steps):
         r = np.linalg.norm(Z - c, axis=1)
@@ -73,11 +73,11 @@ def _median(x: Array) -> float:
 
 
 def coordinates(X: Array) -> Array:
-    """Return rows with the same distances from each other, in no more columns than rows."""
+    """Return coordinates of the rows with the same distances, in no more columns than rows."""
     Y = X - X.mean(axis=0)
     if len(Y) >= Y.shape[1]:
         return np.asarray(Y)
     G = Y @ Y.T
-    # The jitter is far below what a start needs, and makes equal rows positive definite.
+    # The jitter is negligible for a start, and makes the matrix of equal rows positive definite.
     G.flat[:: len(G) + 1] += max(1e-10 * float(np.trace(G)) / len(G), np.finfo(np.float64).tiny)
     return np.asarray(linalg.cholesky(G, lower=True, check_finite=False))

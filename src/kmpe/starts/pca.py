@@ -1,7 +1,7 @@
-"""A robust start for PCA: which rows to believe before there is any fit.
+"""The robust start of a PCA: a clean subset of the rows.
 
-Rows are ranked by how far out they lie (`outlyingness`), and the inner half is where the trimmed
-likelihood begins (`trimmed_likelihood`). All this happens on a sample where rows are many.
+Rows are ranked by their outlyingness (`outlyingness`), and the central half is the start of the
+maximum trimmed likelihood (`trimmed_likelihood`). If there are many rows, a sample is used.
 """
 
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ __all__ = ["Believed", "PCAStart", "enough_components", "growth_ratio", "most_di
 
 @dataclass(frozen=True)
 class Believed:
-    """The numbers of some rows, and which of them are no outliers to their own fit."""
+    """The indices of some rows, and which of them are in the clean subset."""
 
     index: Index
     inside: Mask
@@ -31,22 +31,22 @@ class Believed:
 
 @dataclass(frozen=True)
 class PCAStart:
-    """The start of a PCA: plain PCA, or the PCA of the rows that are no outliers to their own fit.
+    """The start of a PCA: plain PCA, or the PCA of the clean subset.
 
     Parameters
     ----------
     robust : bool
-        Which of the two.
+        Whether it is the latter.
     n_components : int, optional
-        The number of dimensions that weights are learnt in, if it is given.
+        The dimension of the subspace for the weights, if it is given.
     share : float, optional
-        The share of the variance that they must hold otherwise; without one, `growth_ratio`.
+        Otherwise the share of the variance that it must explain; None for the `growth_ratio`.
     most : int
-        The largest number of them, `most_dimensions`.
+        Its largest dimension, `most_dimensions`.
     n_wanted : int
-        The number of components that will be asked for, if it is known, or 1.
+        The number of components that will be needed, if it is known, or 1.
     seed : int
-        Seed of the sample, where rows are many.
+        Seed of the sample, if there are many rows.
     """
 
     robust: bool
@@ -57,7 +57,7 @@ class PCAStart:
     seed: int
 
     def __call__(self, problem: WeightedPCA) -> Begun[WeightedPCA, Subspace]:
-        """Return where the fit begins, its problem in the dimensions that weights are learnt in."""
+        """Return the initial subspace, and the problem in the dimension for the weights."""
         if self.robust:
             return self._from_believable_rows(problem)
         m = self.n_components or self.most
@@ -81,7 +81,7 @@ class PCAStart:
         squared = Both(theta.mean, theta.W).of(X)[:, -1]
         limit = spread(np.sqrt(squared), inside, theta.W.shape[1]).limit
         begun = Begun(problem, problem, theta, details=Believed(index, inside), scale=limit)
-        # With many more rows than ten for each column, the fit is first made on that many.
+        # With many more than ten rows per column, the fit is first made on ten per column.
         size = max(10 * points.d, len(index))
         if isinstance(problem, Scatter) and size < len(points) // 4:
             sample = points.some(points.sample(size, self.seed + 1))
@@ -89,7 +89,7 @@ class PCAStart:
         return begun
 
     def _some(self, points: Points) -> tuple[Index, Array]:
-        """Return the rows that the start looks at: 600, and 20 for each component."""
+        """Return the rows that the start uses: 600, and 20 for each component."""
         index = points.sample(max(600, 20 * self.n_wanted), self.seed)
         return index, points.some(index).X
 
@@ -100,8 +100,8 @@ class PCAStart:
 
 
 def most_dimensions(points: Points) -> int:
-    """Return the largest number of dimensions that weights can be learnt in."""
-    # A subspace of more dimensions than a tenth of the rows fits outliers as well as the others.
+    """Return the largest dimension of the subspace for the weights."""
+    # A subspace of more than a tenth as many dimensions as rows fits outliers like other rows.
     return min(points.d - 1, max(1, points.n_whole // 10))
 
 
@@ -110,7 +110,7 @@ def _plain_pca(problem: WeightedPCA) -> Subspace:
 
 
 def enough_components(Z: Array, share: float, most: int) -> int:
-    """Return how many components hold ``share`` of the variance of some rows."""
+    """Return the number of components that explains ``share`` of the variance of some rows."""
     variances = linalg.svdvals(Z - Z.mean(axis=0), check_finite=False) ** 2
     total = variances.sum()
     if not total > 0:
@@ -119,10 +119,10 @@ def enough_components(Z: Array, share: float, most: int) -> int:
 
 
 def growth_ratio(Z: Array, most: int) -> int:
-    """Return the number of components at the elbow of the scree of some rows.
+    """Return the number of components at the elbow of the scree plot of some rows.
 
-    The growth ratio of Ahn and Horenstein (2013): with V(k) the variance that k components leave,
-    the k at which log(V(k - 1) / V(k)) falls by the largest ratio to the next one.
+    The growth ratio of Ahn and Horenstein (2013): with V(k) the variance not explained by k
+    components, the k with the largest ratio of log(V(k - 1) / V(k)) to the next one.
     """
     variances = linalg.svdvals(Z - Z.mean(axis=0), check_finite=False) ** 2
     variances = variances[variances > ROUNDING * variances.max(initial=0.0)]

@@ -1,13 +1,13 @@
-"""A start for linear regression that bad leverage points do not hold: MM after fast-S.
+"""The start of a linear regression: an MM-estimate (Yohai 1987) after fast-S.
 
-The S-estimate has the largest breakdown point there is and little efficiency; M-steps of 95%
-Gaussian efficiency at its scale keep the one and win the other (MM, Yohai 1987), and rows far out
-that agree with it come back in. `fast_s` finds it.
+The S-estimate has the largest possible breakdown point and low efficiency; M-steps of 95% Gaussian
+efficiency at its scale keep the breakdown point and add the efficiency, and good leverage points
+get back their weight. `fast_s` computes it.
 
-Inputs are whitened first by a spatial sign covariance with Winsorised radii, which no row far out
-can spoil (Raymaekers and Rousseeuw 2019). Directions in which they do not vary are left out
-there, so that dependent columns have the solution of minimum norm. Rows are put in an order of
-their own before anything is drawn: permuting them changes nothing.
+Inputs are first whitened by a generalised spatial sign covariance with Winsorised radii, which is
+robust to outlying rows (Raymaekers and Rousseeuw 2019). Directions of variance zero are dropped, so
+that dependent columns have the solution of minimum norm. Rows are put into canonical order before
+anything is drawn, so that permuting them changes nothing.
 
 References
 ----------
@@ -47,7 +47,7 @@ _ROUNDING = 1e3 * float(np.finfo(float).eps)
 
 
 class Status(Enum):
-    """What a start guards against; the value is the sentence for the user."""
+    """What a start withstands; the value is the sentence for the user."""
 
     GUARDED = (
         "High breakdown: bad leverage points are looked for up to {withstood:.0%} of the rows."
@@ -69,7 +69,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Start:
-    """A robust first fit.
+    """A robust initial estimate.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ class Start:
     n : float
         The number of rows.
     status : Status
-        What it guards against.
+        What it withstands.
     sentence : str
         The same in words, with numbers.
     exact : float
-        The share of the rows that lie on the fit exactly.
+        The share of the rows that are fitted exactly.
     """
 
     theta: Array
@@ -98,7 +98,7 @@ class Start:
 def high_breakdown(H: Array, T: Array, a: Array, n: float | None = None, seed: int = SEED) -> Start:
     """Return the MM-estimate of a regression of T on H.
 
-    Row order does not matter, and of the weights only the ratios do.
+    The result depends neither on the order of the rows nor on the unit of the weights.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ def high_breakdown(H: Array, T: Array, a: Array, n: float | None = None, seed: i
     a : array of shape (n,)
         Sample weights: a row of weight 2 is two equal rows.
     n : float, optional
-        The number of rows that they stand for; by default what the weights tell.
+        The number of rows that they represent; by default from the weights.
     seed : int, optional
         Seed of the random subsets.
     """
     rows = _canonical(H, T, a)
-    # In a unit of their own, squares of residuals are far from what underflows.
+    # In units of the targets, squares of residuals do not underflow.
     unit = _unit(T[rows])
     H, T, a = H[rows], T[rows] / unit, a[rows] / a[rows].sum()
     Z, back, first = _whiten(H, T, a)
@@ -149,7 +149,7 @@ def high_breakdown(H: Array, T: Array, a: Array, n: float | None = None, seed: i
 
 @dataclass(frozen=True)
 class Inexact:
-    """Which rows of a block are not on a fit exactly: 1 for those, 0 for others."""
+    """The rows of a block that are not fitted exactly: 1 for those, 0 for others."""
 
     theta: Array
 
@@ -160,7 +160,7 @@ class Inexact:
 
 @dataclass(frozen=True)
 class BadLeverage:
-    """Which rows of a block are bad leverage points of a start: 1 for those, 0 for others.
+    """The bad leverage points of a block: 1 for those, 0 for others.
 
     Their residuals are beyond 2.5 σ √(1 + h), the prediction error of a row outside the fit
     (Atkinson and Riani 2000), and their inputs rarer than one Gaussian row in a thousand has; h
@@ -174,7 +174,7 @@ class BadLeverage:
     limit : float
         The squared residual norm of 2.5 σ.
     back : array of shape (k, r)
-        What whitens the inputs of the rows within it.
+        The whitening matrix of the inputs of the rows within it.
     n : float
         The number of these rows.
     all_rare : bool
@@ -189,7 +189,7 @@ class BadLeverage:
 
     @classmethod
     def of(cls, rows: Rows, start: Start) -> "BadLeverage":
-        """Return the rule of a start, by the rows that it was fitted to."""
+        """Return the rule of a start, from the rows that it was fitted to."""
         limit = 2.5**2 * start.scale**2 * rows.n_targets
         near = rows.column(_Near(start.theta, limit)) * rows.a
         if not near.any():
@@ -223,7 +223,7 @@ class BadLeverage:
 
 @dataclass(frozen=True)
 class _Near:
-    """Which rows of a block are within a limit of a fit: 1 for those, 0 for others."""
+    """The rows of a block that are within a limit of a fit: 1 for those, 0 for others."""
 
     theta: Array
     limit: float

@@ -1,7 +1,7 @@
 """Starts of a ridge fit with a given loss and penalty: annealed, plain, or zero.
 
-The annealed start brings σ down from the largest residual (`kmpe.solvers.annealing`). With many
-rows it does so on a small sample, and a larger one refines it.
+The annealed start lowers σ from the largest residual (`kmpe.solvers.annealing`). With many rows it
+does so on a small sample, and a larger one refines it.
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ class RidgeStart:
     init: str
 
     def __call__(self, problem: Ridge) -> Begun[Ridge, Array]:
-        """Return where the fit begins."""
+        """Return the initial estimate."""
         if self.init == "zero":
             return Begun(problem, problem, problem.zero)
         if self.loss.quadratic or not has_many_rows(problem):
@@ -65,10 +65,10 @@ class RidgeStart:
 
 
 class _RoughSolver:
-    """Weighted solves of one sample, roughly, by the factor of the last that needed one.
+    """Approximate weighted solves on one sample, preconditioned by the last factor.
 
-    Where the weights do not depend on the features HᵀΛH is near a multiple of HᵀH, and a few
-    passes end what its factor begins, in a tenth of the time that HᵀΛH would take.
+    If the weights do not depend on the features, HᵀΛH is near a multiple of HᵀH, and a few passes
+    with its factor take a tenth of the time of factorising HᵀΛH.
     """
 
     def __init__(self, problem: Ridge) -> None:
@@ -76,7 +76,7 @@ class _RoughSolver:
         self.factor: Factor = problem.factor(problem.weighted(problem.zero, Squared()))
 
     def __call__(self, theta: Array, loss: Criterion) -> Array:
-        """Return about the minimiser of the problem weighted at ``theta``."""
+        """Return approximately the minimiser of the problem weighted at ``theta``."""
         problem = self.problem
         if not problem.penalised:
             return problem.solve(problem.weighted(theta, loss))
@@ -91,8 +91,8 @@ class _RoughSolver:
             return weighted.point(theta, squared)
 
         start = evaluate(theta)
-        # On the way to the start a weighted solve is good enough when what is left to gain is 0.3%
-        # of its cost, which has 8% to do with chance; where six passes do not do it, a factor does.
+        # A weighted solve on the way to the start is accurate enough when its excess cost is 0.3%,
+        # as the sampling error is 8%; if six passes do not reach it, a new factor does.
         descent = descend(evaluate, start, self.factor, max_iter=6, tol=0.1)
         if descent.outcome is Outcome.CONVERGED:
             return descent.point.theta

@@ -1,19 +1,21 @@
-"""Trimmed likelihood of probabilistic PCA: which rows an m-dimensional subspace belongs to.
+"""Maximum trimmed likelihood (Hadi and Luceño 1997) of probabilistic PCA.
 
-Residuals alone cannot say it. A subspace that passes through a cluster of outliers has none there,
-and giving up a weak direction for it may even lower the sum of squares. The likelihood of the
-Gaussian model of PCA (Tipping and Bishop 1999), whose covariance is WΛWᵀ inside the subspace and σ²
-in the other q directions, charges for it: minus twice its logarithm is, for each row,
+Residuals alone do not determine the clean subset: a subspace through a cluster of outliers has no
+residuals there, and replacing a weak direction by it may even lower the sum of squares. The
+likelihood of the Gaussian model of PCA (Tipping and Bishop 1999), whose covariance is WΛWᵀ within
+the subspace and σ² in the other q directions, penalises this: minus twice its logarithm is, for
+each row,
 
     Σ tⱼ² / λⱼ + ‖e‖² / σ² + Σ log λⱼ + q log σ²
 
-with scores t and residual e. It is maximised over the model and the h rows that it is of (maximum
-trimmed likelihood, Hadi and Luceño 1997) by concentration steps: fit the model to h rows, keep the
-h rows that are nearest to it. No step lowers the likelihood. With m = d it is the MCD and its
-C-step (Rousseeuw and Van Driessen 1999). The steps begin at the h rows that lie furthest in.
+with scores t and residual e. It is maximised over the model and subsets of h rows by concentration
+steps: fit the model to h rows, keep the h rows nearest to it. No step lowers the likelihood. With
+m = d it is the MCD with its C-steps (Rousseeuw and Van Driessen 1999). The steps start at the h
+rows of least outlyingness.
 
-Of several starts the one of the largest likelihood is no good choice: a tight cluster of 40% wins
-it. So there is one, as in ROBPCA, and the rows that are no outliers come back in afterwards.
+Choosing the best of several starts would fail, as a tight cluster of 40% has the largest
+likelihood. So there is one start, as in ROBPCA, and the rows that are no outliers are added
+afterwards.
 """
 
 from collections.abc import Callable
@@ -32,25 +34,24 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def n_trimmed(n: int, m: int) -> int:
-    """Return how many of n rows the trimmed likelihood is of.
+    """Return the number h of rows in the trimmed likelihood.
 
-    Half of them, for a breakdown point of 50%; but five for each dimension, without which a fit
-    says little of the others (Rousseeuw and Van Zomeren 1990), as far as three quarters of the rows
-    go.
+    It is half of n, for a breakdown point of 50%, but at least five per dimension (Rousseeuw and
+    Van Zomeren 1990) as long as these are at most three quarters of the rows.
     """
     enough = min(3 * n // 4, 5 * (m + 1))
     return min(n, max((n + m + 2) // 2, enough))
 
 
 def believable_rows(Z: Array, rank: Index, m: int) -> Mask:
-    """Return the rows that are no outliers to their own fit of m dimensions.
+    """Return the clean subset: rows that are no outliers to their own fit of m dimensions.
 
     Parameters
     ----------
     Z : array of shape (n, r)
         The rows.
     rank : array of int of shape (n,)
-        Their numbers, from the innermost to the outermost.
+        Their indices, by increasing outlyingness.
     m : int
         The dimension of the subspace.
     """
@@ -69,15 +70,16 @@ def believable_rows(Z: Array, rank: Index, m: int) -> Mask:
 def until_it_stands(
     judge: Callable[[Mask, bool], Mask], inside: Mask, most_steps: int = 50
 ) -> Mask:
-    """Return the rows that a fit to themselves lets pass; the last ones should they go in circles.
+    """Return the fixed point of rows that are no outliers to a fit to themselves.
 
-    ``judge`` returns the rows that pass a fit to given rows. It is told of the first of them, the
-    trimmed ones.
+    ``judge`` maps given rows to those that are no outliers to a fit to them; its second argument is
+    whether this is the first fit, to the trimmed rows. If the iteration cycles, the last set is
+    returned.
     """
     before: set[bytes] = set()
     for step in range(most_steps):
         passed = judge(inside, step == 0)
-        # A fit that half of the rows do not pass is none.
+        # A fit to which half of the rows are outliers is rejected.
         if 2 * np.count_nonzero(passed) < len(passed) or np.array_equal(passed, inside):
             break
         inside = passed
@@ -88,7 +90,7 @@ def until_it_stands(
 
 
 def concentrate(Z: Array, start: Index, m: int, h: int, most_steps: int = 50) -> Index:
-    """Return the h rows at which concentration steps from the rows ``start`` end."""
+    """Return the h rows at which concentration steps from the rows ``start`` converge."""
     keep = start
     for _ in range(most_steps):
         mean, W, variances, noise = _fit(Z[keep], m)
@@ -113,7 +115,7 @@ def _fit(K: Array, m: int) -> tuple[Array, Array, Array, float]:
         W = linalg.qr(K.T @ U, mode="economic", check_finite=False)[0]
     else:
         values, W = _leading(K.T @ K, m)
-    # Where the rows of the fit are one point, distances rank the others.
+    # If the rows of the fit coincide, the others are ranked by their distance.
     least = max(ROUNDING * total / max(1, min(k, r)), _TINY * k) if total > 0 else 1.0
     noise = (total - float(values.sum())) / max(1, min(k - 1, r) - m)
     return mean, np.asarray(W), np.maximum(values, least) / k, max(noise, least) / k

@@ -1,6 +1,6 @@
 """Weighted samples, and weighted least squares for many fits at once.
 
-A row of weight 2 is two equal rows, and only the ratios of weights matter.
+A row of weight 2 equals two rows, and only the ratios of weights matter.
 """
 
 import math
@@ -17,7 +17,7 @@ __all__ = ["count", "cross_products", "quantiles", "sample", "steps"]
 
 
 def count(a: Array) -> float:
-    """Return the number of rows: of repeated rows when weights are counts, else Kish's (1965)."""
+    """Return the number of rows: of repeats if weights are counts, else Kish's (1965) number."""
     if a.min() == a.max():
         return float(len(a))
     counts, a = repeats(a), np.sort(a)  # the digits of a sum depend on its order
@@ -51,7 +51,7 @@ def steps(Z: Array, W: Array, R: Array, gram: Array | None = None) -> Array:
 
 
 def cross_products(Z: Array, W: Array) -> Array:
-    """Return Σ wᵢ zᵢᵀzᵢ of every fit: for many fits one product, with the rows' own products."""
+    """Return Σ wᵢ zᵢᵀzᵢ of every fit; for many fits as one product with all zᵢᵀzᵢ."""
     k = Z.shape[1]
     gram = np.empty((len(W), k, k))
     if len(W) > k:
@@ -66,8 +66,8 @@ def cross_products(Z: Array, W: Array) -> Array:
         with team() as workers:
             for _ in workers.map(fill, range(len(W))):
                 pass
-    # Regular where the rows leave a direction open: the step there is 0, like its right side.
-    # Rows far out make products beside which a share of the weights alone would be rounding.
+    # Regularised, so that the step is 0 in directions that the rows do not determine. The multiple
+    # of the identity is relative to the trace as well, which far rows may make large.
     size = np.maximum(W.sum(axis=1), np.trace(gram, axis1=1, axis2=2) / max(k, 1))
     least = np.maximum(1e-10 * size, np.finfo(np.float64).tiny)
     gram[:, np.arange(k), np.arange(k)] += least[:, None]
