@@ -12,7 +12,7 @@ from kmpe.choice.believable import Mixture, at_their_best, weigh
 from kmpe.choice.process import Errors, Evidence, Theta
 from kmpe.choice.widths import choose_machine, judged
 from kmpe.datasets import make_sinc
-from kmpe.rows.kernel_nodes import Kernel, KernelNodes, Scaling, pivots
+from kmpe.rows.kernel_nodes import Kernel, KernelNodes, Scaling, manhattan_distances, pivots
 from kmpe.rows.source import Rows
 
 
@@ -89,6 +89,16 @@ def test_features_are_the_same_whitened_and_plain_dense_and_sparse():
     np.testing.assert_allclose(nodes(sparse.csr_array(X)), nodes(X), atol=1e-12)
 
 
+def test_manhattan_distances_are_those_of_all_pairs():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(7, 5)) * (rng.random((7, 5)) < 0.5)
+    A[3] = 0
+    B = rng.normal(size=(4, 5))
+    expected = np.abs(A[:, None] - B).sum(axis=2) / np.sqrt(5)
+    np.testing.assert_allclose(manhattan_distances(A, B), expected)
+    np.testing.assert_allclose(manhattan_distances(sparse.csr_array(A), B), expected)
+
+
 def test_pivots_leave_no_row_more_open_than_asked():
     X = np.random.default_rng(0).normal(size=(80, 2))
     kernel = Kernel(np.ones(2), 1.0, 0.0, 1.0, 0.0)
@@ -119,9 +129,41 @@ def test_heavy_tails_are_no_outliers():
     assert (w == 1).all()
 
 
+def test_heavy_tails_beside_outliers_keep_their_weight():
+    """Taken for normal, 3 or 4% of the good rows of seeds 2 and 3 would be lost."""
+    lost, found = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        e = rng.standard_t(3, size=(500, 1))
+        out = rng.random(500) < 0.2
+        e[out] += rng.normal(0, 100, size=(out.sum(), 1))
+        w, mixture = weigh(Errors(e, np.zeros(500), 1.0), np.ones(500))
+        assert mixture.has_outliers
+        assert not mixture.steady
+        lost.append(np.mean(w[~out] < 0.5))
+        found.append(np.mean(w[out] < 0.5))
+    assert np.mean(lost) < 0.015
+    assert np.mean(found) > 0.9
+
+
+@pytest.mark.parametrize("freedom", [np.inf, 2.0])
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_weights_fall_with_the_error_and_the_pull_of_far_rows_vanishes(freedom, share):
+    z = np.append(np.geomspace(1e-3, 1e6, 500), 1e200)
+    w = Mixture(0.7, freedom, share, 30.0 if share else 1.0).weight(z)
+    assert w[0] == pytest.approx(1)
+    assert (np.diff(w) <= 1e-12).all()
+    assert (w * z)[-2] < 1e-4
+
+
 @pytest.mark.parametrize(
     "mixture",
-    [Mixture("", 0.7), Mixture("", 2.0, freedom=3.0), Mixture("", 1.5, share=0.2, width=10.0)],
+    [
+        Mixture(0.7),
+        Mixture(2.0, freedom=3.0),
+        Mixture(1.5, share=0.2, width=10.0),
+        Mixture(0.5, freedom=4.0, share=0.2, width=10.0),
+    ],
 )
 def test_densities_integrate_to_one(mixture):
     z = np.linspace(-2000, 2000, 2_000_001)
@@ -175,6 +217,16 @@ def test_inputs_of_pure_noise_hardly_matter():
     assert errors[1] < 1.1 * errors[0]
     assert model.input_scales_[:3].min() > 3 * model.input_scales_[5:].max()
     assert model.input_relevances_[:5].min() > 3 * model.input_relevances_[5:].max()
+
+
+def test_steps_along_single_inputs_are_learnt():
+    """With Euclidean distances in the rough part the error is 0.25 to 0.31."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, size=(800, 4))
+        f = 2.0 * (X[:, 0] > 0.2) + (X[:, 1] > -0.3) * (X[:, 2] > 0)
+        model = ELMRegressor().fit(X[:300], f[:300] + 0.1 * rng.normal(size=300))
+        assert root_mean_squared_error(f[300:], model.predict(X[300:])) < 0.24
 
 
 def test_spoilt_targets_are_found_and_cost_little():

@@ -139,7 +139,7 @@ def _for_labels(
     evidence = replace(evidence, power=1 / evidence.Y.shape[1])
     theta = Theta.start(*Z.shape, common=len(Z) < 20 * Z.shape[1] or evidence.Y.shape[1] < 4)
     w, table = np.ones(len(Z)), []
-    plain, best = Mixture("normal", 1.0), None
+    plain, best = Mixture(1.0), None
     for max_iter in (25, 12):
         log_evidence = 0.0
         if evidence.Y.any():  # else all rows that count have one label
@@ -158,8 +158,7 @@ def _for_labels(
             last, w = w, np.maximum(found.right(F, labels), 1e-3)
             if _stays(w, last):
                 break
-        name = f"labels, {found.share:.1%} of them wrong"
-        table.append(_line(log_evidence, theta, w, Mixture(name, 1.0)))
+        table.append(_line(log_evidence, theta, w, f"labels, {found.share:.1%} of them wrong"))
         if found.share < 0.01:
             break
     assert best is not None
@@ -185,7 +184,7 @@ def _rounds(evidence: Evidence) -> tuple[Theta, Array, Mixture, list[dict[str, f
     n, d = evidence.X.shape
     # So many rows for each width at least, or all inputs share one.
     theta = Theta.start(n, d, common=2 * d > n)
-    w, mixture = np.ones(n), Mixture("normal", 1.0)
+    w, mixture = np.ones(n), Mixture(1.0)
     table: list[dict[str, float | str]] = []
     # Fewer rows than these show no distribution of errors.
     if n < 10 or not evidence.Y.any():
@@ -199,7 +198,7 @@ def _rounds(evidence: Evidence) -> tuple[Theta, Array, Mixture, list[dict[str, f
             w, mixture = weigh(evidence.errors(theta, w), evidence.a)
             if _stays(w, last):
                 break
-        table.append(_line(log_evidence, theta, w, mixture))
+        table.append(_line(log_evidence, theta, w, mixture.name))
         if _stays(w, before):
             break
     return theta, w, mixture, table
@@ -210,7 +209,7 @@ def _stays(w: Array, last: Array) -> bool:
     return bool(np.abs(np.sqrt(w) - np.sqrt(last)).max() < 0.03)
 
 
-def _line(log_evidence: float, theta: Theta, w: Array, mixture: Mixture) -> dict[str, float | str]:
+def _line(log_evidence: float, theta: Theta, w: Array, errors: str) -> dict[str, float | str]:
     kernel = theta.kernel
     return {
         "log_evidence": log_evidence,
@@ -219,7 +218,7 @@ def _line(log_evidence: float, theta: Theta, w: Array, mixture: Mixture) -> dict
         "rough": kernel.rough,
         "linear": kernel.linear,
         "outliers": float(np.mean(w < 0.5)),
-        "errors": mixture.name,
+        "errors": errors,
     }
 
 

@@ -46,7 +46,9 @@ def _kernel_nodes(layer: KernelNodes, graph: Graph, name: str) -> str:
     D2 = graph("Max", graph("Add", D2, (B * B).sum(axis=1)), np.float64(0.0))
     nodes = np.ones(len(B))
     smooth = graph("Exp", graph.scaled(D2, -0.5 * nodes))
-    rough = graph("Exp", graph.scaled(graph("Sqrt", D2), -kernel.ratio * nodes))
+    apart = graph("Abs", graph("Sub", graph("Unsqueeze", A, np.array([1])), B))
+    D1 = graph("ReduceSum", apart, np.array([2]), keepdims=0)
+    rough = graph("Exp", graph.scaled(D1, -kernel.ratio / np.sqrt(d) * nodes))
     K = graph(
         "Add",
         graph.scaled(smooth, kernel.smooth * nodes),

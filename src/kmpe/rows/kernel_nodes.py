@@ -11,11 +11,19 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 from scipy.linalg import lapack
+from scipy.spatial.distance import cdist
 
 from kmpe.arrays import Array, Index
 from kmpe.rows.source import is_sparse
 
-__all__ = ["Kernel", "KernelNodes", "Scaling", "pivots", "squared_distances"]
+__all__ = [
+    "Kernel",
+    "KernelNodes",
+    "Scaling",
+    "manhattan_distances",
+    "pivots",
+    "squared_distances",
+]
 
 
 @dataclass(frozen=True)
@@ -43,11 +51,13 @@ class Scaling:
 
 @dataclass(frozen=True)
 class Kernel:
-    """k(x, z) = s exp(-D²/2) + r exp(-c D), D the distance of the scaled inputs times ``scales``.
+    """k(x, z) = s exp(-D²/2) + r exp(-c D₁) of the scaled inputs times ``scales``.
 
-    The first part is smooth (squared exponential), the second rough (exponential). The linear part
-    has the covariance l x·z / d, and the constant the variance 10, since the median is subtracted
-    from the targets.
+    D is the Euclidean distance, and D₁ the Manhattan distance over √d. The first part is smooth
+    (squared exponential). The second, the Laplace kernel, is rough: it is that of Mondrian forests
+    (Balog et al. 2016) and suits steps along single inputs, as trees do. The linear part has the
+    covariance l x·z / d, and the constant the variance 10, since the median is subtracted from the
+    targets.
 
     Parameters
     ----------
@@ -66,8 +76,8 @@ class Kernel:
     def __call__(self, A: Any, B: Array) -> Array:
         """Return the kernel of scaled inputs, without its linear part and constant."""
         A = A @ sparse.diags_array(self.scales) if is_sparse(A) else A * self.scales
-        D2 = squared_distances(A, B * self.scales)
-        K = np.sqrt(D2)
+        B = B * self.scales
+        D2, K = squared_distances(A, B), manhattan_distances(A, B)
         K *= -self.ratio
         np.exp(K, out=K)
         K *= self.rough
@@ -80,16 +90,16 @@ class Kernel:
     def slope(self, Z: Array, B: Array, coef: Array) -> Array:
         """Return the gradient of Σ coef k(z, b) in z at every row of Z.
 
-        The rough part of a node has a kink at the node itself, where its slope is taken as 0.
+        The rough part has a kink where an input equals that of a node; its slope is taken as 0.
         """
-        scaled = Z * self.scales
-        D2 = squared_distances(scaled, B * self.scales)
-        D = np.sqrt(D2)
-        rough = self.rough * self.ratio * np.exp(-self.ratio * D)
-        pull = self.smooth * np.exp(-0.5 * D2)
-        pull += np.divide(rough, D, out=np.zeros_like(D), where=D2 > 1e-12)
-        pull *= -coef
-        return np.asarray(self.scales**2 * (pull.sum(axis=1)[:, None] * Z - pull @ B))
+        scaled, nodes = Z * self.scales, B * self.scales
+        pull = (-self.smooth * coef) * np.exp(-0.5 * squared_distances(scaled, nodes))
+        slope = pull.sum(axis=1)[:, None] * scaled - pull @ nodes
+        pull = (-self.rough * coef) * np.exp(-self.ratio * manhattan_distances(scaled, nodes))
+        pull *= self.ratio / np.sqrt(Z.shape[1])
+        for j in range(Z.shape[1]):
+            slope[:, j] += np.einsum("ij,ij->i", pull, np.sign(Z[:, j, None] - B[:, j]))
+        return np.asarray(self.scales * slope)
 
     def line(self, Z: Any) -> Array:
         """Return the linear part and the constant as features."""
@@ -107,6 +117,24 @@ def squared_distances(A: Any, B: Array) -> Array:
     D2 += np.asarray(norms).reshape(-1, 1)
     D2 += np.einsum("ij,ij->i", B, B)
     return np.asarray(np.maximum(D2, 0, out=D2))
+
+
+def manhattan_distances(A: Any, B: Array) -> Array:
+    """Return Σ|aⱼ - bⱼ| / √d of all rows of A, dense or sparse, and B.
+
+    Over √d, since it grows with d where the Euclidean distance grows with √d.
+    """
+    root = np.sqrt(B.shape[1])
+    if not is_sparse(A):
+        return np.asarray(cdist(A, B, "cityblock") / root)
+    A = sparse.csr_array(A)
+    D = np.empty((A.shape[0], len(B)))
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    for i, b in enumerate(B):
+        at = b[A.indices]
+        D[:, i] = np.bincount(row, np.abs(A.data - at) - np.abs(at), A.shape[0])
+        D[:, i] += np.abs(b).sum()
+    return np.asarray(np.maximum(D, 0, out=D) / root)
 
 
 @dataclass(frozen=True)
