@@ -1,13 +1,13 @@
-"""Which rows are believable before anything is chosen: a row is judged at its best.
+"""Outliers before the kernel is chosen: each row is judged by its best length scale.
 
-A robust criterion takes rows that a too narrow or too wide kernel cannot predict for outliers, and
-forgives them: what is chosen by it may be wrong everywhere and look right. So each row keeps the
-smallest of its leave-one-out errors along a path of widths, each with a robust fit of its own, and
-only a row that no width predicts can be an outlier. Whether there are outliers at all is asked of
-the errors' distribution. Where a normal or Student's t suits them best, there are none: tails
-that fall off steadily are those of a function hard to predict, and every row counts. Where one of
-these with a share of much wider errors does (Box and Tiao 1968), rows have the weight of its
-posterior probabilities: beside outliers, too, a function may be hard to predict.
+A robust criterion takes rows that a too narrow or too wide kernel cannot predict for outliers and
+ignores them, so that a bad choice may have a good value. Therefore the smallest leave-one-out error
+of each row over a path of length scales is used, each with a robust fit of its own: only a row that
+no length scale predicts can be an outlier. Whether there are outliers is decided by the
+distribution of these errors. If a normal or a Student's t fits them best, there are none: smooth
+heavy tails come from a function that is hard to predict, and every row has full weight. If one of
+these with a share of much wider errors does (Box and Tiao 1968), weights are posterior
+probabilities of the first component.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from kmpe.losses.scale import mad
 
 __all__ = ["Mixture", "at_their_best", "weigh"]
 
-# What errors may be: degrees of freedom, scales, and the share and width of outliers.
+# The grid of error distributions: degrees of freedom, scales, share and width of outliers.
 _FREEDOMS = (np.inf, 20.0, 10.0, 6.0, 4.0, 3.0, 2.0)
 _SCALES = np.exp(np.linspace(-1.2, 0.6, 10))
 _SHARES = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.4])
@@ -31,18 +31,18 @@ _WIDTHS = np.array([10.0, 30.0, 100.0, 300.0])
 
 @dataclass(frozen=True)
 class Mixture:
-    """How errors are distributed, and what a row of scaled error z counts for.
+    """The distribution of scaled errors z, and the weight of a row.
 
-    They are those of Student's t, and a share of them is so many times as wide.
+    Errors follow Student's t; a share of them is ``width`` times as wide.
 
     Parameters
     ----------
     scale : float
-        What z is divided by.
+        The scale of z.
     freedom : float
-        Degrees of freedom; infinite of a normal.
+        Degrees of freedom; infinite for a normal.
     share, width : float
-        Share of outliers and how much wider they spread; a share of 0 has none.
+        Share and relative scale of the outliers; a share of 0 means none.
     """
 
     scale: float
@@ -67,7 +67,7 @@ class Mixture:
 
     @property
     def steady(self) -> bool:
-        """Whether errors are those of Student's t: of a function hard to predict, or of noise."""
+        """Whether errors follow Student's t, without outliers."""
         return self.freedom < np.inf and not self.has_outliers
 
     def log_density(self, z: Array) -> Array:
@@ -79,8 +79,8 @@ class Mixture:
         """Return the precision of rows of scaled error z over that of a row without error."""
         t = np.maximum(np.minimum(z / self.scale, 1e100) ** 2, 1e-9)
         w = self._precision(t) / self._precision(np.zeros(1))
-        # Ten times the scale is beyond what errors tell of a function: farther out a row's pull
-        # falls off as that of Student's t. Three or five times have 1% smaller errors on clean
+        # Beyond ten times the scale errors say nothing about the function, and the influence of a
+        # row falls as that of Student's t. Three or five times have 1% smaller errors on clean
         # targets and 3% or 5% larger ones on spoilt ones (six of TABLES, four halves or eight).
         return np.asarray(np.minimum(w, 100 / t))
 
@@ -90,7 +90,7 @@ class Mixture:
         return np.asarray(good + (1 - good) / self.width**2)
 
     def _parts(self, t: Array) -> tuple[Array, Array]:
-        """Return the log densities of good rows and of outliers times their shares."""
+        """Return the log densities of both components, times their shares."""
         inner = np.log1p(-self.share) + _log_unit(t, self.freedom)
         if not self.has_outliers:
             return inner, np.full_like(inner, -np.inf)
@@ -108,7 +108,7 @@ def _log_unit(t: Array, freedom: float) -> Array:
 
 
 def weigh(errors: Errors, a: Array) -> tuple[Array, Mixture]:
-    """Return the weights of rows, and the distribution of their errors that leads to them."""
+    """Return the weights of rows, and the distribution of errors that they come from."""
     z = errors.scaled
     # Beyond the widest mixture one row would outweigh all others.
     best = _likeliest(np.minimum(z, 300.0), a * (len(a) / a.sum()))
@@ -116,8 +116,8 @@ def weigh(errors: Errors, a: Array) -> tuple[Array, Mixture]:
 
 
 def _likeliest(z: Array, counts: Array) -> Mixture:
-    """Return the mixture of the largest likelihood, outliers charged for."""
-    # Two parameters more, by Schwarz's (1978) criterion.
+    """Return the mixture of the largest likelihood, with a penalty for outliers."""
+    # BIC (Schwarz 1978): outliers have two more parameters.
     charge, most, best = np.log(len(z)), -np.inf, Mixture(1.0)
     widths = np.append(1.0, _WIDTHS)
     t = (z / (_SCALES[:, None] * widths)[:, :, None]) ** 2
@@ -140,12 +140,12 @@ def _likeliest(z: Array, counts: Array) -> Mixture:
 
 
 def at_their_best(evidence: Evidence, start: Theta) -> Errors:
-    """Return the smallest leave-one-out error of each row along a path of widths.
+    """Return the smallest leave-one-out error of each row along a path of length scales.
 
-    Their unit is the noise where most rows are predicted best.
+    Their unit is the noise at the length scale that is best for most rows.
     """
     best, noise = np.full(evidence.Y.shape, np.inf), np.inf
-    # From twice to a twentieth of the start's widths, which suit most tables.
+    # From twice to a twentieth of the initial length scales, which suit most tables.
     for shift in (-1.5, -0.5, 0.5, 1.5):
         E = _robust_errors(evidence, evidence.covariance(start.shifted(shift)))
         s = np.einsum("ij,ij->i", E, E)
@@ -156,17 +156,17 @@ def at_their_best(evidence: Evidence, start: Theta) -> Errors:
 
 
 def _robust_errors(evidence: Evidence, K: Array) -> Array:
-    """Return leave-one-out errors of a fit with the kernel K, σ brought down to the noise.
+    """Return leave-one-out errors of a fit with the kernel K, with σ lowered to the noise.
 
-    Steps are ridge fits to pseudo-targets (Cox 1983), for which one eigendecomposition serves all;
-    the penalty is that of generalised cross-validation, a parameter counting as 1.4 (Kim and Gu
-    2004), and spends at most half of the rows.
+    Steps are ridge fits to pseudo-values (Cox 1983), for which one eigendecomposition serves all.
+    The penalty is chosen by generalised cross-validation with the factor 1.4 of Kim and Gu (2004),
+    with effective degrees of freedom of at most half the rows.
     """
     Y, roots = evidence.Y, np.sqrt(evidence.a)[:, None]
     n = len(Y)
     values, Q = linalg.eigh(roots * K * roots.T, check_finite=False)
     values = np.maximum(values, 0.0)
-    # A covariance of noise variance 1e-10 to 10 of the largest part.
+    # Noise variances from 1e-10 to 10 times the largest eigenvalue.
     grid = np.logspace(-10, 1, 45) * values[-1]
     kept = values / (values + grid[:, None])
     df = kept.sum(axis=1)
@@ -179,7 +179,7 @@ def _robust_errors(evidence: Evidence, K: Array) -> Array:
         i = int(np.argmin(gcv))
         return Q @ (kept[i][:, None] * C) / roots, (Q * Q) @ kept[i], float(df[i]) / n
 
-    # Steps forget a far target by the factor h only: it begins near the others.
+    # A step reduces the influence of a far target only by its leverage: start near the others.
     s = np.einsum("ij,ij->i", Y, Y)
     most = 10 * mad(s, evidence.a, Y.shape[1]) * np.sqrt(Y.shape[1])
     Z = Y * np.minimum(1.0, most / np.sqrt(np.maximum(s, most**2)))[:, None]

@@ -1,14 +1,14 @@
-"""The evidence of a kernel machine, its gradient, and leave-one-out errors.
+"""The evidence of Gaussian process regression, its gradient, and leave-one-out errors.
 
 Targets Y (n × q) are a Gaussian process with the covariance v C, C = K(θ) + diag(η / (a w)): a
-row of count a and weight w has the noise variance vη / (a w). With v at its best, the log evidence
-is, up to a constant (Rasmussen and Williams 2006, section 5.4),
+row of sample weight a and weight w has the noise variance vη / (a w). With v at its maximum, the
+log evidence is, up to a constant (Rasmussen and Williams 2006, section 5.4),
 
     -½ nq log(tr YᵀC⁻¹Y) - ½ q log det C.
 
-θ is the logarithm of one over the width of each input, of the variances of smooth, rough and linear
-part, of the ratio of the two widths, and of η. Each value with its gradient takes one Cholesky
-factor and one inverse.
+θ are the logarithms of one over the length scale of each input, of the variances of the smooth,
+rough and linear part, of the ratio of the two length scales, and of η. A value with its gradient
+takes one Cholesky factorisation and one inverse.
 """
 
 from dataclasses import dataclass
@@ -24,23 +24,23 @@ from kmpe.rows.kernel_nodes import Kernel, manhattan_distances, squared_distance
 
 __all__ = ["Errors", "Evidence", "Theta"]
 
-# The logarithm of the linear part's variance that stands for none.
+# The log variance of the linear part that means that there is none.
 _NO_LINE = -10.0
 
 
 @dataclass(frozen=True)
 class Theta:
-    """The logarithms that are chosen: scales of the inputs, or one for all, and five more."""
+    """The hyperparameters θ: log scales of the inputs, or one for all, and five more."""
 
     values: Array
     d: int
 
     @classmethod
     def start(cls, n: int, d: int, *, common: bool) -> "Theta":
-        """Return widths of √d standard deviations, a smooth function and noise beside it.
+        """Return length scales of √d standard deviations, a smooth function and noise.
 
-        From a rough one noise may be taken for part of the function. With fewer rows than inputs a
-        linear part would be most of the machine: the smooth one is as good as straight then.
+        From a rough function, noise could be fitted as part of it. With fewer rows than inputs
+        there is no linear part: the smooth part is nearly linear then.
         """
         first = np.full(1 if common else d, -0.5 * np.log(d))
         linear = _NO_LINE if d > n else -2.0
@@ -48,7 +48,7 @@ class Theta:
 
     @property
     def bounds(self) -> list[tuple[float, float]]:
-        """Limits that numbers need: e⁻¹⁶ of the variance is rounding beside it."""
+        """Numerical bounds: e⁻¹⁶ of the variance is near rounding."""
         n_scales = len(self.values) - 5
         line = (_NO_LINE, _NO_LINE if self.values[-2] == _NO_LINE else 5.0)
         rest = [(-8.0, 5.0), (-8.0, 5.0), (-3.0, 3.0), line, (-16.0, 3.0)]
@@ -56,12 +56,12 @@ class Theta:
 
     @property
     def scales(self) -> Array:
-        """One over the width of each input."""
+        """One over the length scale of each input."""
         return np.asarray(np.broadcast_to(np.exp(self.values[:-5]), self.d))
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel that these are the logarithms of."""
+        """The kernel with these hyperparameters."""
         smooth, rough, ratio, linear, _ = np.exp(self.values[-5:]).tolist()
         linear = linear if self.values[-2] > _NO_LINE else 0.0
         return Kernel(self.scales.copy(), smooth, rough, ratio, linear)
@@ -72,7 +72,7 @@ class Theta:
         return float(np.exp(self.values[-1]))
 
     def shifted(self, by: float) -> "Theta":
-        """Return these with all widths times exp(-by)."""
+        """Return θ with all length scales times exp(-by)."""
         values = self.values.copy()
         values[:-5] += by
         return Theta(values, self.d)
@@ -80,10 +80,10 @@ class Theta:
     def prior(self) -> tuple[float, Array]:
         """Return minus the log prior and its gradient.
 
-        Log-normal: scales about their mean to a factor e, their mean to e² about the start, the
-        ratio to e and variances to e³. It is felt: on Friedman 1, 300 rows of noise 1 and
-        half of the ten inputs idle, half of this log prior has 6% smaller errors of the function
-        and twice 9% larger ones (six draws; a fifth of the rows spoilt: 5% and 8%).
+        Log-normal: standard deviations are a factor e of scales about their mean, e² of their mean
+        about the start, e of the ratio and e³ of variances. It matters: on Friedman 1, 300 rows of
+        noise 1 with five of ten inputs irrelevant, half of this log prior has 6% smaller errors of
+        the function and twice 9% larger ones (six draws; a fifth of the rows spoilt: 5% and 8%).
         """
         # Without a linear part its term is a constant.
         start = Theta.start(self.d, self.d, common=len(self.values) == 6).values
@@ -96,7 +96,7 @@ class Theta:
 
 
 class Errors(NamedTuple):
-    """Leave-one-out errors (n × q), variances of what the others leave open, and of the noise."""
+    """Leave-one-out errors (n × q), predictive variances without noise, and noise variances."""
 
     errors: Array
     open: Array
@@ -111,7 +111,7 @@ class Errors(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of scaled inputs X, targets Y and counts a, to a power beside the prior."""
+    """The evidence of scaled inputs X, targets Y and sample weights a, raised to a power."""
 
     X: Array
     Y: Array
@@ -132,7 +132,7 @@ class Evidence:
         return K
 
     def errors(self, theta: Theta, w: Array) -> Errors:
-        """Return errors of each row from the fit without it (Sundararajan and Keerthi 2001)."""
+        """Return leave-one-out errors (Sundararajan and Keerthi 2001)."""
         C = self.covariance(theta)
         noise = theta.noise / (self.a * w)
         C.flat[:: len(C) + 1] += noise
@@ -145,7 +145,7 @@ class Evidence:
         return Errors(solved / diagonal[:, None], v * left, v * theta.noise)
 
     def maximise(self, theta: Theta, w: Array, max_iter: int) -> tuple[Theta, float]:
-        """Return θ of the largest posterior density by L-BFGS, and its log."""
+        """Return the maximum a posteriori θ by L-BFGS, and its log posterior."""
 
         def minus_log(values: Array) -> tuple[float, Array]:
             return self._minus_log(Theta(values, theta.d), w)
@@ -184,7 +184,7 @@ class Evidence:
         determinant = q * float(np.log(np.diagonal(upper)).sum())
         value += self.power * (0.5 * n * q * np.log(total) + determinant)
         inverse, _ = lapack.dpotri(upper, overwrite_c=1)
-        # Its upper triangle stands for both; G becomes the gradient in C.
+        # LAPACK fills the upper triangle only; G becomes the gradient in C.
         G = np.triu(inverse, 1)
         G += G.T
         G.flat[:: n + 1] = np.diagonal(inverse)

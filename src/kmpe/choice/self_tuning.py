@@ -1,10 +1,10 @@
-"""Start and choice of the machine that tunes itself: what is left to choose is the loss.
+"""Start and choice of the self-tuning ELM: the choice of the loss.
 
-Residuals of a machine that spends many of its rows on the fit are too small to weigh rows by: an
-outlier among few neighbours is fitted, and looks good. So the rows are weighed by their
-leave-one-out errors (`kmpe.choice.widths`), and the fit is least squares with these weights. Three
-cases are left to a loss: one that is given; rows too many to have an error each; and noise that a
-loss suits much better, such as uniform noise, where residuals are many enough to show it.
+If a fit has many degrees of freedom per row, weights cannot be based on its residuals: an outlier
+with few neighbours is interpolated. So rows are weighted by their leave-one-out errors
+(`kmpe.choice.widths`), and the fit is least squares with these weights. A loss is used in three
+cases: if it is given; if there are too many rows for leave-one-out errors; and if the noise, such
+as uniform noise, has a much better loss and there are enough residuals to show it.
 """
 
 from dataclasses import dataclass, replace
@@ -40,14 +40,14 @@ class RightLabels:
     classes: Array
 
     def __call__(self, block: Block) -> Array:
-        """Return one for each row of a block."""
+        """Return the probability for each row of a block."""
         F = block.H @ self.beta + self.classes
         return self.labels.right(F, np.argmax(block.T + self.classes, axis=1))
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What was decided: α, the loss for the user, the noise, and weights of the rows if fixed."""
+    """The decisions: α, the loss to report, the noise, and the weights of the rows if fixed."""
 
     alpha: float
     loss: Loss
@@ -57,7 +57,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class SelfTuning:
-    """Start and choice of the fit on a machine that was chosen.
+    """Start and choice of the fit with a chosen machine.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class SelfTuning:
     loss : Loss, optional
         The loss; None chooses it.
     init : {"robust", "ridge", "zero"}
-        Where a given loss begins: at the fit to believable rows, to all rows, or at 0.
+        The start for a given loss: the fit to rows that are no outliers, to all rows, or 0.
     classes : array of shape (q,), optional
         As in `choose_machine`.
     """
@@ -77,13 +77,13 @@ class SelfTuning:
     classes: Array | None = None
 
     def start(self, problem: Ridge) -> Begun[Ridge, Array]:
-        """Return where the fit begins, the penalty in its problem."""
+        """Return the initial estimate; its problem has the chosen penalty."""
         machine = self.machine
         some, H = machine.some, machine.H
         w = machine.w if self.init == "robust" or self.loss is None else np.ones(len(H))
         fit = judged(H, some.Y, some.a, w, machine.alpha)
         if self.loss is not None:
-            # Residuals of a fit that spends half of the rows are too small for a scale.
+            # With degrees of freedom of half the rows, residuals are too small for a scale.
             E = fit.errors.errors
             loss = self.loss.resolve(squared_norms(E), some.a, E.shape[1])
             alpha = machine.alpha * self._slope(loss, fit.beta)
@@ -101,7 +101,7 @@ class SelfTuning:
             weights = machine.w[machine.place]
             rows = replace(problem.rows, a=problem.sample_weight * weights)
         else:
-            # Labels that are not in the sample are judged by its fit.
+            # Labels of rows outside the sample are judged by the fit to it.
             assert machine.labels is not None
             assert self.classes is not None
             weights = RightLabels(fit.beta, machine.labels, self.classes)
@@ -125,18 +125,18 @@ class SelfTuning:
         return Begun(problem, sample, theta, loss, details=decided)
 
     def _noise(self, fit: Judged) -> Noise | None:
-        """Return what leave-one-out errors say of the noise."""
+        """Return the noise estimated from leave-one-out errors."""
         E = fit.errors.errors
         if E.shape[1] > 1 or not E.any():
             return None
         return choose_loss(E, sample_weight=self.machine.some.a).noise
 
     def _suited(self, fit: Judged) -> tuple[Array, Decided] | None:
-        """Return the fit with the loss that suits the noise, if that is worth much.
+        """Return the fit with the loss chosen for the noise, if its gain is large.
 
-        Residuals show the noise only where rows enough stand for each degree of freedom. Then
-        tails of Student's t are the noise's, and this loss is the one that heeds them; else it
-        must promise a tenth less variance than a plain robust loss has, as for uniform noise.
+        Residuals show the noise only if there are enough rows per degree of freedom. Then tails of
+        Student's t belong to the noise, and this loss takes account of them; otherwise its variance
+        must be a tenth below that of a plain robust loss, as for uniform noise.
         """
         machine = self.machine
         some, H, alpha = machine.some, machine.H, machine.alpha
@@ -159,7 +159,7 @@ class SelfTuning:
             alpha = machine.alpha * self._slope(choice.loss, beta)
             rows = rows.with_penalties(alpha)
             theta = beta if rows.basis is None else rows.basis.T @ beta
-            # The cost to so much of one row's: the loss that is chosen next needs no more.
+            # The accuracy of the cost, as a share of that of one row, is enough to choose a loss.
             found = minimise(rows, rows, choice.loss, theta, max_iter=50, tol=0.01 / len(H))
             beta = rows.coefficients(found.theta)
         return beta, Decided(alpha, choice.loss, choice.noise)
@@ -169,13 +169,13 @@ class SelfTuning:
         return self.machine.some.a * self.machine.w
 
     def _slope(self, loss: Loss, beta: Array) -> float:
-        """Return E[ψ'] over believable rows: what one counts for beside the penalty."""
+        """Return E[ψ'] over the rows that are no outliers."""
         R = self.machine.some.Y - self.machine.H @ beta
         return mean_slope(loss, squared_norms(R), self._counts, R.shape[1])
 
 
 def _shown(mixture: Mixture, fit: Judged) -> Loss:
-    """Return the loss whose weights rows have at their leave-one-out errors."""
+    """Return the loss whose weights at the leave-one-out errors are those of the rows."""
     E, errors = fit.errors.errors, fit.errors
     if not mixture.has_outliers:
         return Squared()

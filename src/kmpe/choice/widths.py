@@ -1,18 +1,18 @@
-"""The machine that tunes itself: widths, variances, noise and nodes of a kernel machine.
+"""The self-tuning ELM: length scales, variances, noise and nodes of a kernel machine.
 
-On some rows that stand for all, in an order of their own and equal ones counted together:
+On a sample of the rows in canonical order, with equal rows merged:
 
-1. Inputs are brought to one unit, robustly.
-2. Rows that no width predicts lose their weight (`kmpe.choice.believable`).
-3. The evidence is maximised over a width for each input, variances and noise
-   (`kmpe.choice.process`), and rows are weighed again by their leave-one-out errors; so three
-   times, or until the weights stay.
-4. Nodes are taken by pivoted Cholesky factorisation until what they leave open is little beside
-   the noise.
+1. Inputs are scaled robustly.
+2. Rows that no length scale predicts lose their weight (`kmpe.choice.believable`).
+3. The evidence is maximised over a length scale for each input, variances and noise
+   (`kmpe.choice.process`; automatic relevance determination), and rows are weighted again by their
+   leave-one-out errors. This is done three times, or until the weights no longer change.
+4. Nodes are chosen by pivoted Cholesky factorisation until the unexplained variance is small
+   compared with the noise.
 
-The method was tried out on ``TABLES`` of ``benchmarks/tables.py``, not on its ``OTHERS``. Which of
+The method was developed on ``TABLES`` of ``benchmarks/tables.py``, not on its ``OTHERS``. Which of
 the numbers here, in `believable` and in `process` that are neither derived nor cited were set there
-is not recorded: take what ``TABLES`` show as possibly flattered.
+is not recorded: results on ``TABLES`` may be optimistic.
 """
 
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class Machine:
-    """What was chosen, and the rows that it was chosen on.
+    """The chosen machine, and the sample that it was chosen on.
 
     Parameters
     ----------
@@ -52,22 +52,22 @@ class Machine:
     alpha : float
         The penalty: the noise variance over that of the process.
     some : Some
-        Rows that stand for all.
+        The sample.
     H : array
-        Their features.
+        Its features.
     w : array
-        Their weights; an outlier has about 0.
+        The weights of its rows; that of an outlier is about 0.
     table : list of dict
         The criterion in each round.
     unit : float
-        What sample weights are divided by, so that rows count for themselves.
+        The divisor of sample weights, so that their mean is 1.
     mixture : Mixture
         The distribution of their leave-one-out errors.
     place : array of int, optional
-        Where each row of the data stands among these, 0 for rows without weight; None where
-        these are a sample.
+        The position of each row of the data among these, 0 for rows of weight 0; None if these are
+        not all rows.
     labels : LabelNoise, optional
-        How many labels are wrong, where targets are classes.
+        The label noise, if targets are classes.
     """
 
     features: KernelNodes
@@ -85,18 +85,18 @@ class Machine:
 def choose_machine(
     rows: Rows, *, n_hidden: int | None, alpha: float | None, classes: Array | None = None
 ) -> Machine:
-    """Choose the machine of rows of inputs; their targets are taken about 0.
+    """Choose the machine for rows of inputs with centred targets.
 
     Parameters
     ----------
     rows : Rows
         Inputs without features, targets, and sample weights.
     n_hidden : int, optional
-        The largest number of nodes; None lets the rows decide.
+        The largest number of nodes; None chooses it.
     alpha : float, optional
         The penalty; None chooses it.
     classes : array of shape (q,), optional
-        What was taken from targets that are 1 for the class of a row and 0 for the others.
+        The centre that was subtracted from one-hot targets.
     """
     some, unit, place = gathered(rows)
     scaling = scaling_of(some, sparse=is_sparse(rows.X))
@@ -127,22 +127,22 @@ def _for_labels(
     unit: float,
     place: Index | None,
 ) -> Machine:
-    """Choose the machine of classes: rows are weighed by how probably their labels are right.
+    """Choose the machine for classes: rows are weighted by the probability of a right label.
 
-    Targets of 0 and 1 have no gross errors, so that the first round needs no weights. Weights make
-    the next ones: where labels are many and rows few, rounds may end far from where they began. Of
-    all fits that one is kept whose leave-one-out scores make the labels most likely.
+    Targets of 0 and 1 have no gross errors, so that the first round needs no weights. With many
+    classes and few rows the rounds may diverge. The fit is kept whose leave-one-out scores give the
+    labels the largest likelihood.
     """
     labels = np.argmax(some.Y + classes, axis=1)
-    # Targets of a row are 0 but for one: together they say as much as one number does.
-    # A width for each of many inputs fits the rows at hand where these are few.
+    # One-hot targets of a row are one observation, not q: the evidence has the power 1 / q.
+    # A length scale for each of many inputs would overfit few rows.
     evidence = replace(evidence, power=1 / evidence.Y.shape[1])
     theta = Theta.start(*Z.shape, common=len(Z) < 20 * Z.shape[1] or evidence.Y.shape[1] < 4)
     w, table = np.ones(len(Z)), []
     plain, best = Mixture(1.0), None
     for max_iter in (25, 12):
         log_evidence = 0.0
-        if evidence.Y.any():  # else all rows that count have one label
+        if evidence.Y.any():  # otherwise all rows have the same label
             theta, log_evidence = evidence.maximise(theta, w[part], max_iter)
         noise = theta.noise if alpha is None else alpha
         features = _nodes(scaling, theta, Z, most)
@@ -154,7 +154,7 @@ def _for_labels(
                 best = features, noise, H, w, found
             if found.share < 0.01:
                 break
-            # No row is dropped altogether: it would have no say in the evidence.
+            # No row is dropped altogether, as it would then not count in the evidence.
             last, w = w, np.maximum(found.right(F, labels), 1e-3)
             if _stays(w, last):
                 break
@@ -167,7 +167,7 @@ def _for_labels(
 
 
 def _part(a: Array, most: int = 500) -> Index:
-    """Return the numbers of at most so many rows, on which the evidence is maximised.
+    """Return the indices of at most ``most`` rows, on which the evidence is maximised.
 
     A step takes n³ products, with 1000 rows eight times as many; what they would gain was not
     measured.
@@ -180,13 +180,13 @@ def _part(a: Array, most: int = 500) -> Index:
 
 
 def _rounds(evidence: Evidence) -> tuple[Theta, Array, Mixture, list[dict[str, float | str]]]:
-    """Return θ, the weights of the rows and their mixture, by turns, and the criterion in each."""
+    """Alternate between θ and the weights; return both, their mixture, and the criteria."""
     n, d = evidence.X.shape
-    # So many rows for each width at least, or all inputs share one.
+    # With fewer rows per input, all inputs share one length scale.
     theta = Theta.start(n, d, common=2 * d > n)
     w, mixture = np.ones(n), Mixture(1.0)
     table: list[dict[str, float | str]] = []
-    # Fewer rows than these show no distribution of errors.
+    # With fewer rows the distribution of errors cannot be estimated.
     if n < 10 or not evidence.Y.any():
         return theta, w, mixture, table
     w, mixture = weigh(at_their_best(evidence, theta), evidence.a)
@@ -205,7 +205,7 @@ def _rounds(evidence: Evidence) -> tuple[Theta, Array, Mixture, list[dict[str, f
 
 
 def _stays(w: Array, last: Array) -> bool:
-    """Whether weights have settled: their roots are what rows are multiplied by."""
+    """Whether weights have converged, by their roots, which multiply the rows."""
     return bool(np.abs(np.sqrt(w) - np.sqrt(last)).max() < 0.03)
 
 
@@ -223,29 +223,29 @@ def _line(log_evidence: float, theta: Theta, w: Array, errors: str) -> dict[str,
 
 
 def _most_nodes(rows: Rows, Z: Array) -> int:
-    """Return how many nodes the rows carry.
+    """Return the largest number of nodes.
 
-    A step takes n L² products: 2 · 10⁹ are a second. No fewer than the 100 of a machine that is
-    not tuned, and with the linear part no more than rows.
+    A step takes n L² multiplications, of which 2 · 10⁹ take a second. There are at least 100, and
+    with the linear part no more than rows.
     """
     most = max(100, int(np.sqrt(2e9 / max(rows.n_counted, 1))))
     return max(1, min(most, len(Z) - 1 - Z.shape[1]) if len(Z) > 2 * Z.shape[1] else most)
 
 
 def _nodes(scaling: Scaling, theta: Theta, Z: Array, most: int) -> KernelNodes:
-    """Return the feature map with at most so many nodes among the rows."""
+    """Return the feature map with at most ``most`` nodes among the rows."""
     kernel = theta.kernel
     K = kernel(Z, Z)
     variance = kernel.smooth + kernel.rough
     K.flat[:: len(K) + 1] = variance
-    # No row is left with more than 3% of the noise unexplained, nor anything to rounding.
+    # Until the unexplained variance of every row is below 3% of the noise, or near rounding.
     left = max(0.03 * theta.noise, 1e-10 * variance)
     chosen, upper = pivots(K, most, left)
     return KernelNodes(scaling, kernel, Z[chosen], upper)
 
 
 def _spread(some: Some, H: Array, alpha: float, part: Index, w: Array, mixture: Mixture) -> Array:
-    """Return weights of all rows from those of a part, by leave-one-out errors."""
+    """Return weights of all rows from those of a part, from leave-one-out errors."""
     if not mixture.has_outliers and w.min() == 1:
         return np.ones(len(H))
     every = np.zeros(len(H))
@@ -259,9 +259,9 @@ def _spread(some: Some, H: Array, alpha: float, part: Index, w: Array, mixture: 
 
 
 def judged(H: Array, Y: Array, a: Array, w: Array, alpha: float) -> Judged:
-    """Return the weighted ridge fit to features, and the errors of rows from fits without them.
+    """Return the weighted ridge fit to features, and leave-one-out errors.
 
-    A row of weight 0 is one that the fit has not seen.
+    For a row of weight 0 this is the residual of the fit itself.
     """
     aw = a * w
     rows = np.sqrt(aw)[:, None] * H
