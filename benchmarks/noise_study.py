@@ -1,10 +1,13 @@
 """Coefficient errors of RobustLinearRegression and its peers over many kinds of noise.
 
 ``make study`` runs it and writes docs/noise.md with its pictures. Each draw has d = 5 Gaussian
-inputs, Gaussian slopes, an intercept of 0, and the same noise for every method.
+inputs, Gaussian slopes, an intercept of 0, and the same noise for every method. ``--constants``
+prints the error with halved and doubled constants of `kmpe.choice.noise` over that with them as
+they are, least, geometric mean and largest over the noises.
 """
 
 import argparse
+import itertools
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -113,12 +116,17 @@ METHODS = {
 }
 
 
+def drawn(name, n, seed):
+    """Return inputs, slopes and targets."""
+    g = np.random.default_rng([seed, n])
+    X, beta = g.normal(size=(n, D)), g.normal(size=D)
+    return X, beta, X @ beta + NOISES[name](g, n)
+
+
 def one_draw(task):
     """Return the squared errors of slopes and of all coefficients, one row per method."""
     name, n, seed = task
-    g = np.random.default_rng([seed, n])
-    X, beta = g.normal(size=(n, D)), g.normal(size=D)
-    y = X @ beta + NOISES[name](g, n)
+    X, beta, y = drawn(name, n, seed)
     errors = []
     for method in METHODS.values():
         with warnings.catch_warnings():
@@ -143,6 +151,38 @@ def study(names, sizes, draws, jobs, first_seed=FIRST_SEED):
     for name, n, errors in results:
         found.setdefault((name, n), []).append(errors)
     return {key: np.array(value).mean(axis=0) for key, value in found.items()}
+
+
+def own_errors(names, sizes, seeds):
+    """Return the mean squared error of our slopes by noise and size."""
+    found = {}
+    for name, n in itertools.product(names, sizes):
+        draws = [drawn(name, n, seed) for seed in seeds]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobustnessWarning)
+            errors = [np.sum((_kmpe(X, y)[:D] - beta) ** 2) for X, beta, y in draws]
+        found[name, n] = np.mean(errors)
+    return found
+
+
+def constants(names, sizes, draws, first_seed):
+    """Print what halving and doubling the constants of the dictionary does to the error."""
+    from kmpe.choice import noise
+
+    tables = [noise._shapes, noise._components, noise._log_likelihoods, noise._masses]
+    seeds = range(first_seed, first_seed + draws)
+    plain = own_errors(names, sizes, seeds)
+    for constant in ("_SPREADS", "_SHARES", "_CORNERS", "_FREEDOMS"):
+        value = getattr(noise, constant)
+        for factor in (0.5, 2.0):
+            setattr(noise, constant, tuple(factor * x for x in value))
+            for table in tables:
+                table.cache_clear()
+            changed = own_errors(names, sizes, seeds)
+            logs = np.log([changed[key] / plain[key] for key in plain])
+            least, mean, most = np.exp([logs.min(), logs.mean(), logs.max()])
+            print(f"{factor:g} {constant:10} {least:.3f} {mean:.3f} {most:.3f}", flush=True)
+        setattr(noise, constant, value)
 
 
 def over_best_peer(name, error):
@@ -244,8 +284,12 @@ def main():
     parser.add_argument("--noises", nargs="+", default=list(NOISES), choices=list(NOISES))
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--constants", action="store_true", help="halved and doubled")
     parser.add_argument("--write", type=Path, help="folder for noise.md and images/noise.svg")
     args = parser.parse_args()
+    if args.constants:
+        constants(args.noises, args.sizes, args.draws, args.first_seed)
+        return
     start = perf_counter()
     means = study(args.noises, args.sizes, args.draws, args.jobs, args.first_seed)
     print(f"Slopes, mean squared error relative to least squares, {args.draws} draws\n")

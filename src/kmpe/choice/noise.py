@@ -25,7 +25,7 @@ from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from kmpe.arrays import ROUNDING, Array
 from kmpe.losses import Loss
@@ -53,7 +53,6 @@ _SPREADS = (5.0, 20.0)
 # How far out an outlier lies says nothing of the core: beyond it all are alike.
 _FARTHEST = 30.0
 _NEAR = round(np.log(_FARTHEST) / _STEP) - _FIRST
-_LEAST_LOG_DENSITY = float(np.log(np.finfo(np.float64).tiny))
 _BLUR = ndtri((np.arange(9) + 0.5) / 9)
 
 
@@ -209,18 +208,20 @@ def _shapes() -> tuple[tuple[str, ...], Array, Array]:
 def _components() -> Array:
     """Return densities at each scale and each point of the `GRID`: cores, then outliers.
 
-    Cores have the median of |x| of N(0, 1); outliers have the same scale at all.
+    Cores have the median of |x| of N(0, 1) at scale 1; the scale of outliers is fixed.
     """
+    x = np.exp(_LOG_X)
     tables = []
     for _, core in (entry for cores, _ in _families() for entry in cores):
-        distribution = np.cumsum(2 * _STEP * np.exp(_LOG_X + core(np.exp(_LOG_X))))
-        log_unit = np.interp(0.5, distribution, _LOG_X + _STEP / 2) - np.log(ndtri(0.75))
-        density = np.exp(np.maximum(core(np.exp(_LOG_X + log_unit)) + log_unit, _LEAST_LOG_DENSITY))
+        distribution = np.cumsum(np.exp(core(x)) * x)
+        median = np.interp(0.5 * distribution[-1], distribution, _LOG_X + _STEP / 2)
+        density = np.exp(core(x * np.exp(median) / ndtri(0.75)))
+        density /= 2 * _STEP * (density @ x)
         windows = np.lib.stride_tricks.sliding_window_view(density, len(GRID))[::-1]
         tables.append(windows * np.exp(-_STEP * _SHIFTS)[:, None])
     for spread in _SPREADS:
-        density = np.exp(_student(2.0)(GRID / spread)) / spread
-        tables.append(np.tile(density, (len(_SHIFTS), 1)))
+        density = np.exp(_student(2.0)(GRID / spread))
+        tables.append(np.tile(density / (2 * _STEP * (density @ GRID)), (len(_SHIFTS), 1)))
     return np.array(tables)
 
 
@@ -228,7 +229,7 @@ def _components() -> Array:
 def _log_likelihoods() -> Array:
     """Return the log density of each shape at each scale, at the `GRID` up to the farthest."""
     density = np.tensordot(_shapes()[1], _components()[:, :, : _NEAR + 1], 1)
-    return np.log(np.maximum(density, np.exp(_LEAST_LOG_DENSITY)))
+    return np.log(np.maximum(density, np.finfo(np.float64).tiny))
 
 
 @cache
@@ -256,26 +257,22 @@ def _families() -> list[tuple[list[tuple[str, Shape]], tuple[float, ...]]]:
 
 
 def _power(p: float) -> Shape:
-    """Return the log density ∝ exp(-|x|^p): Laplace, Gauss, and towards uniform."""
-    constant = np.log(p / 2) - gammaln(1 / p)
-    return lambda x: np.asarray(constant - np.minimum(x**p, -2 * _LEAST_LOG_DENSITY))
+    """Return -|x|^p, the log density up to a constant: Laplace, Gauss, and towards uniform."""
+    return lambda x: np.asarray(-(x**p))
 
 
 def _least_favourable(k: float) -> Shape:
     """Return Huber's (1964) least favourable log density: Gaussian up to k, Laplace beyond."""
-    inside = np.sqrt(2 * np.pi) * (2 * ndtr(k) - 1)
-    constant = -np.log(inside + 2 / k * np.exp(-k * k / 2))
-    return lambda x: np.asarray(constant - np.where(x < k, x * x / 2, k * x - k * k / 2))
+    return lambda x: np.where(x < k, -x * x / 2, k * k / 2 - k * x)
 
 
 def _student(nu: float) -> Shape:
-    """Return the log density of Student's t."""
-    constant = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(nu * np.pi)
-    return lambda x: np.asarray(constant - (nu + 1) / 2 * np.log1p(x * x / nu))
+    """Return the log density of Student's t up to a constant."""
+    return lambda x: np.asarray(-(nu + 1) / 2 * np.log1p(x * x / nu))
 
 
 def _arcsine(x: Array, blur: float = 0.05) -> Array:
     """Return the log density of a sine wave's values, its infinite edges blurred."""
     values = np.sin(np.pi * (np.arange(200) + 0.5) / 200 - np.pi / 2)
     z = (np.minimum(x, 1 + 30 * blur)[:, None] - values) / blur
-    return np.asarray(np.log(np.exp(-0.5 * z * z).mean(axis=1) / (blur * np.sqrt(2 * np.pi))))
+    return np.asarray(np.log(np.exp(-0.5 * z * z).mean(axis=1)))
