@@ -35,6 +35,7 @@ __all__ = ["GRID", "Noise", "granularity", "infer"]
 
 Shape = Callable[[Array], Array]
 
+# The standard error of the log scale of 800 Gaussian rows, √(1 / 2n).
 _STEP = 0.025
 _FIRST, _LAST = -280, 375
 #: Where densities are tabulated: |r| / σ from 0.001 to 11 500, 2.5% apart.
@@ -42,15 +43,19 @@ GRID = np.exp(_STEP * np.arange(_FIRST, _LAST))
 # Scales from 0.55 to 1.8 MAD: for 30 rows the log of the MAD has a standard error of 0.2 to 0.26.
 _SHIFTS = np.arange(-24, 25)
 _LOG_X = _STEP * np.arange(_FIRST - 24, _LAST + 24)
+# The dictionary: corners of Huber's densities, powers, degrees of freedom, shares of outliers, and
+# the scales of their density (Student's t2) in units of the MAD. The mean squared error of the
+# slopes over ten noises with 100 and 300 rows changes by less than 1% when shares, corners or
+# degrees of freedom are halved or doubled; halved spreads have 0.96 (uniform noise with outliers
+# near by 0.62, far outliers 1.03), doubled ones 1.02 (1.35)
+# (`python benchmarks/noise_study.py --constants --draws 60 --sizes 100 300 --first-seed 230000`).
 _CORNERS = (0.75, 1.5)
 _FLAT = dict.fromkeys((2.5, 3.5, 6.0), "between Gaussian and uniform")
 _FLAT |= dict.fromkeys((12.0, 30.0), "uniform")
 _FREEDOMS = (1.5, 2.0, 3.0, 5.0, 9.0)
 _SHARES = (0.03, 0.1, 0.25)
-# Outliers are Student's t2 of these scales, in units of the MAD. Gaussian noise with 10%
-# N(0, 100) at n = 100 has 1.04 of the error of Tukey's loss; with 2.5 it is 1.11, with 10 1.09.
 _SPREADS = (5.0, 20.0)
-# How far out an outlier lies says nothing of the core: beyond it all are alike.
+# The distance of an outlier is not informative of the core: residuals are Winsorised here.
 _FARTHEST = 30.0
 _NEAR = round(np.log(_FARTHEST) / _STEP) - _FIRST
 _BLUR = ndtri((np.arange(9) + 0.5) / 9)
