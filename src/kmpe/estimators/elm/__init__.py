@@ -1,6 +1,6 @@
 """Extreme learning machines: a random hidden layer, and output weights fitted robustly.
 
-ELM, RELM, ELM-RCC and ELM-KMPE of the paper are these estimators with another loss.
+ELM, RELM, ELM-RCC and ELM-KMPE of the paper are these estimators with different losses.
 """
 
 from kmpe.estimators.elm.classifier import ELMClassifier

@@ -1,4 +1,4 @@
-"""What the two machines share: the hidden layer and the fit of its output weights."""
+"""The base class of the two ELMs: the hidden layer and the fit of its output weights."""
 
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -45,11 +45,11 @@ __all__ = ["ELM"]
 
 
 class ELM(BaseEstimator):  # type: ignore[misc]
-    """A random hidden layer, and output weights fitted robustly."""
+    """A hidden layer, and output weights fitted robustly."""
 
     coef_: Array
     hidden_layer_: HiddenLayer | KernelNodes
-    #: What "adaptive" stands for where it is known beforehand; None where residuals must tell.
+    #: The loss that "adaptive" means with a random layer; None to choose it from the residuals.
     _known_loss: ClassVar[Loss | None] = None
     _classifies: ClassVar[bool] = False
     _labels: LabelNoise | None = None
@@ -93,13 +93,13 @@ class ELM(BaseEstimator):  # type: ignore[misc]
 
     @property
     def n_hidden_(self) -> int:
-        """The number of hidden nodes: the chosen one."""
+        """The number of hidden nodes used."""
         layer = self.hidden_layer_
         return layer.n_nodes if isinstance(layer, KernelNodes) else layer.n_features
 
     @property
     def input_scales_(self) -> Array:
-        """One over the width of each input, in its own robust units; linear effects apart."""
+        """One over the length scale of each input, in robust units; without linear effects."""
         layer = self.hidden_layer_
         if not isinstance(layer, KernelNodes):
             raise AttributeError('input_scales_ are chosen with activation="auto" only')
@@ -107,7 +107,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
 
     @property
     def input_relevances_(self) -> Array:
-        """Root mean squared change of the prediction for one deviation of each input."""
+        """Root mean squared change of the prediction per robust deviation of each input."""
         layer = self.hidden_layer_
         if not isinstance(layer, KernelNodes):
             raise AttributeError('input_relevances_ are known with activation="auto" only')
@@ -124,7 +124,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         array of shape (n, n_hidden_)
-            With ``activation="auto"`` columns of the linear part and the constant follow.
+            With ``activation="auto"`` these are followed by the linear part and a constant.
         """
         check_is_fitted(self)
         if is_dask(X):
@@ -151,7 +151,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self._keep(fitted, unit)
 
     def _keep(self, fitted: Fitted, unit: float) -> None:
-        """Set the attributes that every machine has."""
+        """Set the attributes of a fit."""
         self.hidden_layer_ = fitted.layer
         self._keep_coef(fitted.beta, fitted.dtype)
         self.loss_, self.alpha_, self.noise_ = fitted.loss, fitted.alpha, fitted.noise
@@ -159,7 +159,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self.tuning_, self._labels = fitted.table, fitted.labels
         self._keep_record(fitted.fit, fitted.degrees_of_freedom, unit)
         R, a = fitted.R, fitted.a
-        # Leave-one-out residuals have nothing to be corrected for.
+        # Leave-one-out residuals need no correction for degrees of freedom.
         df = 0.0 if isinstance(fitted.layer, KernelNodes) else fitted.degrees_of_freedom
         self.outlier_scores_, self.scale_ = scaled_residuals(R, a, df)
         self.outliers_ = self.outlier_scores_ > outlier_limit(R.shape[1])
@@ -169,7 +169,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self._of_sample = left_out, a, self.outlier_scores_
 
     def _keep_record(self, fit: Fit[Array], freedom: float, unit: float) -> None:
-        """Set what the steps were; a stream is over."""
+        """Set attributes about the steps, and end a stream."""
         self.degrees_of_freedom_ = freedom
         self.n_iter_ = fit.n_iter
         self.history_ = fit.costs(unit)
@@ -192,7 +192,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         return isinstance(self.activation, str) and self.activation == "auto"
 
     def _fit_opening(self, problem: Ridge) -> Fit[Array]:
-        """Return the fit to the first batches of a stream, α in its problem."""
+        """Return the fit to the first batches of a stream."""
         loss = self._given_loss() or Correntropy()
         start = RidgeStart(loss, "robust")
         return walk(problem, start, GivenLoss(loss), self._settings().solve).fit
@@ -206,7 +206,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         return None if isinstance(self.alpha, str) else float(self.alpha)
 
     def _partial_fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
-        """Go on with the targets T of one more batch."""
+        """Continue with one more batch of targets T."""
         self._check_parameters()
         X, T, a, _, T0, back = arranged(X, T, check_weights(sample_weight, X))
         batch = Rows(X, T, a)
@@ -238,13 +238,13 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _opened(
         self, batch: Rows, opening: Opening | None
     ) -> tuple[Stream, HiddenLayer | KernelNodes, Unit, Opening | None, LabelNoise | None]:
-        """Return a new stream with its layer and unit: drawn, or chosen on the batches so far."""
+        """Return a new stream with its layer and unit, drawn or chosen on the batches so far."""
         loss, alpha = self._given_loss() or Correntropy(), self._given_alpha()
         settings = self._settings()
         layer: HiddenLayer | KernelNodes
         labels = self._labels
         if opening is None:
-            # Nothing is chosen for a layer that is drawn: 100 nodes and α = 0.001 must do.
+            # A random layer in a stream has fixed defaults: 100 nodes and α = 0.001.
             layer = self._draw_layer(batch.X)
             layer = layer.first(100) if settings.n_hidden is None else layer
             unit = Unit.about_zero(batch, loss)
@@ -279,7 +279,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
     def _keep_coef(self, theta: Array, dtype: npt.DTypeLike) -> None:
         coef = np.ascontiguousarray(held(theta.T, dtype))
         self._kind = coef.dtype
-        # Kernel values of near nodes cancel: their coefficients stay in double precision.
+        # Coefficients of neighbouring kernel nodes cancel: they stay in double precision.
         nodes = isinstance(self.hidden_layer_, KernelNodes)
         self.coef_ = np.ascontiguousarray(theta.T) if nodes else coef
 

@@ -1,4 +1,4 @@
-"""Fits of the two kinds of machines: one that tunes itself, and one drawn as the paper has it."""
+"""Fits of self-tuning ELMs, and of ELMs with a random layer as in the paper."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ _DEAD = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user asks for; None is to be chosen."""
+    """The user's settings; None is to be chosen."""
 
     loss: Loss | None
     alpha: float | None
@@ -52,7 +52,7 @@ class Settings:
     memory_limit: float | None
 
     def solve(self, chosen: Chosen[Ridge, Array]) -> Fit[Array]:
-        """End the fit; from "zero", by Algorithm 1 to the letter."""
+        """Complete the fit; with init="zero" by Algorithm 1 to the letter."""
         if self.init == "zero" and self.loss is not None:
             parts = chosen.problem, chosen.loss, chosen.theta
             return reweight(*parts, max_iter=self.max_iter, tol=self.tol, as_printed=True)
@@ -62,7 +62,7 @@ class Settings:
         """Whether H fits into memory: a quarter of what is free by default."""
         limit = self.memory_limit
         if limit is None:
-            # What is read from a file was too large for the memory: H will be as well.
+            # If X is read from a file it may be larger than memory, and so may H.
             most = MOST_KEPT if isinstance(X, Reader) else np.inf
             limit = min(0.25 * free_memory(), most)
         return bool(X.shape[0] * features * itemsize <= limit)
@@ -70,10 +70,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Unit:
-    """Where targets are measured from, and a unit of them, a power of 2: squares are then numbers.
+    """The centre of the targets and a unit, a power of 2, in which squares do not overflow.
 
-    They are taken about their medians: a constant is part of the machine that tunes itself, and
-    near them its penalty is not felt.
+    The centre is the median of each target: the self-tuning ELM penalises its constant, which has
+    no effect near zero.
     """
 
     centre: Array
@@ -81,13 +81,13 @@ class Unit:
 
     @classmethod
     def of(cls, rows: Rows, loss: Loss | None, *, classes: bool = False) -> "Unit":
-        """Return the unit of targets; a loss with a number for its σ has that of the user."""
+        """Return the unit of targets; if σ of the loss is a number, it is the user's unit."""
         centre = middle_of(rows)
         return cls(centre, 1.0 if classes else _size(rows, centre, loss))
 
     @classmethod
     def about_zero(cls, rows: Rows, loss: Loss | None) -> "Unit":
-        """Return the unit of targets of a drawn layer, which has no constant."""
+        """Return the unit of targets for a random layer, which has no constant."""
         centre = np.zeros(rows.n_targets)
         return cls(centre, _size(rows, centre, loss))
 
@@ -110,7 +110,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A fit: what every machine has, for rows in the order that the user gave."""
+    """The results of a fit, for rows in the user's order."""
 
     layer: HiddenLayer | KernelNodes
     beta: Array
@@ -128,7 +128,7 @@ class Fitted:
 
 
 class TunedWalk(NamedTuple):
-    """A machine that was chosen, and its fit to targets less a centre and over a size."""
+    """A chosen machine, and its fit to centred and scaled targets."""
 
     unit: Unit
     machine: Machine
@@ -137,13 +137,13 @@ class TunedWalk(NamedTuple):
 
     @property
     def beta(self) -> Array:
-        """The coefficients of the plain features, for targets as they were given."""
+        """The coefficients of the plain features, for the targets as given."""
         theta = self.walked.chosen.problem.coefficients(self.walked.fit.theta)
         return self.machine.features.original(self.unit.size * theta, self.unit.centre)
 
 
 def walk_tuned(rows: Rows, settings: Settings, *, classes: bool) -> TunedWalk:
-    """Choose the machine of rows of inputs, and fit it to them."""
+    """Choose a machine for rows of inputs, and fit it to them."""
     unit = Unit.of(rows, settings.loss, classes=classes)
     rows, taken = rows.centred(unit.centre, unit.size), unit.centre if classes else None
     station("widths on a sample")
@@ -158,7 +158,7 @@ def walk_tuned(rows: Rows, settings: Settings, *, classes: bool) -> TunedWalk:
 
 
 def fit_tuned(table: Arranged, unit: float, settings: Settings, *, classes: bool) -> Fitted:
-    """Fit the machine that tunes itself; residuals are those of each row left out."""
+    """Fit a self-tuning ELM; residuals are leave-one-out residuals."""
     given = Rows(table.X, table.T, table.a)
     found = walk_tuned(given, settings, classes=classes)
     of_targets, machine, walked = found.unit, found.machine, found.walked
@@ -194,7 +194,7 @@ def fit_tuned(table: Arranged, unit: float, settings: Settings, *, classes: bool
 def walk_drawn(
     rows: Rows, unit: float, settings: Settings
 ) -> tuple[HiddenLayer, Walked[Ridge, Array]]:
-    """Fit a random layer; of one without a given number of nodes, some first ones."""
+    """Fit a random layer; if the number of nodes is not given, the first nodes are chosen."""
     layer, kind = rows.features, rows.X.dtype
     assert isinstance(layer, HiddenLayer)
     alpha = None if settings.alpha is None else settings.alpha / unit
@@ -213,7 +213,7 @@ def walk_drawn(
 
 
 def fit_drawn(table: Arranged, unit: float, layer: HiddenLayer, settings: Settings) -> Fitted:
-    """Fit a random layer, as the paper has it."""
+    """Fit a random layer, as in the paper."""
     layer, walked = walk_drawn(Rows(table.X, table.T, table.a, layer), unit, settings)
     problem, fit, tuned = walked.chosen.problem, walked.fit, walked.chosen.details
     beta = problem.coefficients(fit.theta)
@@ -237,7 +237,7 @@ def fit_drawn(table: Arranged, unit: float, layer: HiddenLayer, settings: Settin
 
 @dataclass(frozen=True)
 class _FarOut:
-    """How far the targets of each row are from a centre: the largest of their differences."""
+    """The largest absolute difference of the targets of each row from a centre."""
 
     centre: Array
 
@@ -247,7 +247,7 @@ class _FarOut:
 
 @dataclass(frozen=True)
 class _Away:
-    """The weight of the rows whose targets are not at the centre."""
+    """The total weight of the rows whose targets differ from the centre."""
 
     far: _FarOut
 
@@ -256,9 +256,9 @@ class _Away:
 
 
 def _size(rows: Rows, centre: Array, loss: Loss | None) -> float:
-    """Return a power of 2 near the median size of the targets, or 1 beside a given σ.
+    """Return a power of 2 near the median size of the targets, or 1 if σ is given.
 
-    Their distance from the centre, those at the centre aside.
+    The size is the distance from the centre; rows at the centre are left out.
     """
     far = _FarOut(centre)
     away = float(rows.total(_Away(far))[0])
@@ -269,7 +269,7 @@ def _size(rows: Rows, centre: Array, loss: Loss | None) -> float:
 
 
 def _leverages(walked: Walked[Ridge, Array]) -> Array:
-    """Return the share of each residual that the fit to its row has taken."""
+    """Return the leverage of each row."""
     problem, fit = walked.chosen.problem, walked.fit
     criterion = fit.criterion
     V = problem.factor(problem.weighted(fit.theta, criterion)).root_of_inverse()
@@ -278,19 +278,19 @@ def _leverages(walked: Walked[Ridge, Array]) -> Array:
 
 
 def _shared(a: Array, table: Arranged) -> Array:
-    """Return the weights of rows in the order given; equal ones share that of the one fitted."""
+    """Return the weights of rows in the given order; merged equal rows share one weight."""
     back = table.back
     return np.asarray(a[back] / (1 if isinstance(back, slice) else np.bincount(back)[back]))
 
 
 def _idle(table: Arranged, layer: HiddenLayer | KernelNodes, beta: Array) -> Array:
-    """Return the residuals of the rows without weight."""
+    """Return the residuals of the rows of weight 0."""
     outputs = Rows.inputs(table.X0, layer).column(Outputs(beta), beta.shape[1])
     return np.asarray(table.T0 - outputs)
 
 
 def _weights(fit: Fit[Array], R: Array) -> Array:
-    """Return the weights of rows of such residuals at the solution."""
+    """Return the weights of rows with given residuals at the solution."""
     return np.asarray(fit.criterion.weight(np.einsum("ij,ij->i", R, R)))
 
 

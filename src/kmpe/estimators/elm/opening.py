@@ -1,4 +1,4 @@
-"""The first batches of a stream, on which its machine is chosen."""
+"""The first batches of a stream, on which a self-tuning ELM is chosen."""
 
 import numbers
 from dataclasses import dataclass, replace
@@ -23,11 +23,11 @@ class Opening:
 
     @classmethod
     def of(cls, tunes_itself: bool) -> "Opening | None":
-        """Return the opening of a stream; None where nothing is chosen."""
+        """Return the opening of a stream; None if nothing is to be chosen."""
         return cls() if tunes_itself else None
 
     def with_batch(self, batch: Rows) -> "Opening":
-        """Return the opening with one batch more, of as many targets as those before it."""
+        """Return the opening with one more batch, which must have the same number of targets."""
         before = self.batches[0].n_targets if self.batches else batch.n_targets
         if batch.n_targets != before:
             raise ValueError(
@@ -42,12 +42,12 @@ class Opening:
 
     @property
     def has_grown(self) -> bool:
-        """Whether to choose again: a third more rows have come than were there the last time."""
+        """Whether to choose again: the number of rows has grown by a third since the last time."""
         return 3 * self._n >= 4 * self.n_chosen
 
     @property
     def is_long(self) -> bool:
-        """Whether the choice stands: it is made on 500 rows where there are many more."""
+        """Whether the choice is final: it uses at most 500 rows, however many there are."""
         return self._n >= 500 and self.n_chosen == self._n
 
     @property
@@ -64,13 +64,13 @@ class Opening:
 
 def features_of(batch: Rows, layer: HiddenLayer | KernelNodes | None, unit: Unit) -> Rows:
     """Return a batch with its features in memory."""
-    # Of another number of targets than before the stream says so.
+    # The stream refuses a different number of targets.
     T = unit(batch.T) if batch.n_targets == len(unit.centre) else batch.T
     return replace(batch, T=T, features=layer).stored()
 
 
 def check_stream(forgetting: object, memory_limit: object) -> None:
-    """Refuse what is no share to remember, or no number of bytes."""
+    """Refuse an invalid forgetting factor or memory limit."""
     if not (isinstance(forgetting, numbers.Real) and 0 < float(forgetting) <= 1):
         raise ValueError(f"forgetting={forgetting!r} must be above 0 and at most 1")
     real = isinstance(memory_limit, numbers.Real) and float(memory_limit) >= 0

@@ -19,54 +19,55 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     """Extreme learning machine for regression with a robust loss.
 
     The output weights β minimise ½ Σ ρ(‖tᵢ - hᵢβ‖²) + ½ α ‖β‖², where h is a hidden layer and ρ
-    the loss. Without arguments the machine tunes itself: inputs of any unit are scaled, nodes stand
-    on rows, and a width for each input, the share of smooth, rough and linear functions, the
-    noise, the number of nodes and the loss are chosen by the evidence of the data.
+    the loss. Without arguments it tunes itself: inputs are scaled, nodes are kernels centred at
+    training rows, and a length scale for each input, the variances of a smooth, a rough and a
+    linear part, the noise, the number of nodes and the loss are chosen by the evidence.
 
-    With ``activation="sigmoid"`` the layer is random and sees the inputs as they are, as in the
+    With ``activation="sigmoid"`` the layer is random and the inputs are not scaled, as in the
     paper: with `KMPE` this is its ELM-KMPE (Algorithm 1), with `Correntropy` its ELM-RCC, with
     `Squared` its RELM, and with `Squared` and ``alpha=0`` its ELM.
 
     Parameters
     ----------
     loss : "adaptive" or Loss, default="adaptive"
-        A loss of this package, or minus the log density of the noise that the residuals show.
+        A loss of this package, or "adaptive" for minus the log density of the noise, estimated from
+        the residuals.
     n_hidden : int or "auto", default="auto"
-        The number of hidden nodes, at most. "auto" takes rows as nodes until they leave little
-        open beside the noise, up to √(2·10⁹ / n) or 100. Of a random layer it keeps the first 25,
-        50, 100, 200, 400 or 800 nodes by generalised cross-validation. A stream has at most 100.
+        The largest number of hidden nodes. "auto" adds rows as nodes until the unexplained variance
+        is small compared with the noise, up to √(2·10⁹ / n) or 100. Of a random layer it keeps the
+        first 25, 50, 100, 200, 400 or 800 nodes by generalised cross-validation. A stream has at
+        most 100.
     activation : str or callable, default="auto"
-        "auto" is the machine that tunes itself. The others are random layers on inputs as they
-        are: "sigmoid", "tanh", "relu", "sine", "hard_limit", "rbf" (exp(-b ‖x - w‖²)), "fourier"
+        "auto" is the self-tuning ELM. The others are random layers on unscaled inputs:
+        "sigmoid", "tanh", "relu", "sine", "hard_limit", "rbf" (exp(-b ‖x - w‖²)), "fourier"
         (random cosines) or a function of the array xW + b. Their W is drawn from U(-1, 1) and b
         from U(0, 1): scale the inputs so that differences of order 1 matter.
     alpha : "auto" or float, default="auto"
-        Strength of the penalty on β, the paper's λ'. "auto" is the noise variance over that of the
-        function, by the evidence; of a random layer, by generalised cross-validation. Zero gives
-        a random layer's solution of smallest norm. A number beside the adaptive loss is that of
-        least squares; ``alpha_`` is what the chosen loss gets.
+        Strength of the penalty on β, the paper's λ'. "auto" is the ratio of noise to signal
+        variance, by the evidence; for a random layer it is chosen by generalised cross-validation.
+        With a random layer, 0 gives the solution of smallest norm. A number with the adaptive loss
+        is that of least squares; ``alpha_`` is the penalty for the chosen loss.
     init : {"robust", "ridge", "zero"}, default="robust"
-        "robust" starts from a ridge fit and brings σ down from the largest residual to its
-        value; "ridge" leaves out the second part. Both then take steps that never raise the
-        cost. "zero" is Algorithm 1 as printed: start at β = 0, full steps, stop when J changes
-        by less than ``tol``. The adaptive loss has a robust start of its own.
+        "robust" starts from a ridge fit and lowers σ from the largest residual to its value;
+        "ridge" leaves out the second part. Both then take steps that never increase the cost.
+        "zero" is Algorithm 1 as printed: start at β = 0, full steps, stop when J changes by less
+        than ``tol``. The adaptive loss has a robust start of its own.
     max_iter : int, default=100
         The largest number of reweighted steps.
     tol : float, default=1e-8
-        Stop when the cost changes by less than this share of itself, and the parameters by less
-        than its square root.
+        Stop when the relative change of the cost is below this, and that of the parameters below
+        its square root.
     forgetting : float, default=1
-        For `partial_fit`: what a batch still counts when the next one has come. 1 forgets
-        nothing; 0.99 remembers about a hundred batches.
+        For `partial_fit`: the factor by which the weight of earlier batches decreases with each
+        new one. 1 keeps them; 0.99 remembers about a hundred batches.
     memory_limit : float, optional
-        The number of bytes that the hidden layer's output H may take. A larger H is computed
-        anew, block by block, in every pass. By default a quarter of the memory that is free,
-        and at most 256 MB where X is read from a file.
+        The largest number of bytes of the hidden layer's output H. A larger H is computed again,
+        block by block, in every pass. By default a quarter of the free memory, and at most 256 MB
+        if X is read from a file.
     random_state : int, RandomState or None
-        Seed of a random layer; the machine that tunes itself draws nothing but samples of rows,
-        which have a fixed one.
+        Seed of a random layer. The self-tuning ELM draws only samples of rows, with a fixed seed.
     verbose : int, default=0
-        1 tells on standard error how far a fit has come; 0 is silent.
+        1 reports the progress of a fit on standard error; 0 is silent.
 
     Attributes
     ----------
@@ -77,34 +78,34 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         The nodes with their scaling and kernel, or input weights ``W``, biases ``b`` and
         activation.
     n_hidden_ : int
-        The number of hidden nodes: the chosen one.
+        The number of hidden nodes used.
     input_scales_ : array of shape (n_features_in_,)
-        How much each input bends the function: one over its width, in robust units of the input.
-        Small for one that tells nothing beyond its linear part, however steep that is.
+        One over the length scale of each input, in robust units of the input: small for an input
+        with a linear effect only, or none.
     input_relevances_ : array of shape (n_features_in_,)
-        How much each input matters: the root mean square, over the nodes and targets, of the change
-        of the prediction for one robust standard deviation of the input, linear effects included.
+        The root mean square, over nodes and targets, of the change of the prediction per robust
+        standard deviation of each input, linear effects included.
     degrees_of_freedom_ : float
         Effective number of parameters of the fit, the trace of its hat matrix.
     tuning_ : list of dict
-        The criterion, round by round: log evidence, noise, variances of the smooth, rough and
-        linear part, the share of outliers, and the distribution of leave-one-out errors in words.
+        For each round: log evidence, noise, variances of the smooth, rough and linear part, the
+        share of outliers, and the distribution of leave-one-out errors in words.
     loss_ : Loss
-        The loss with σ as a number: the chosen one.
+        The loss used, with σ as a number.
     alpha_ : float
-        The penalty: the chosen one.
+        The penalty used.
     noise_ : Noise or None
-        What the residuals say about the noise, in words and probabilities; print it. None where
-        the loss was given, for several targets, and where the rows are too few to tell.
+        The estimated shape of the noise with probabilities; print it. None for a given loss, for
+        several targets, and with too few rows.
     weights_ : array of shape (n,)
         Weight of each training row at the solution; an outlier has 0.
     outlier_scores_ : array of shape (n,)
-        Residual norm of each training row over ``scale_``; with ``activation="auto"`` that of
-        the row left out.
+        Residual norm of each training row over ``scale_``; with ``activation="auto"``, of
+        leave-one-out residuals.
     outliers_ : array of bool of shape (n,)
         Rows whose score exceeds 2.58 for one target: on clean Gaussian data, 1% of them.
     scale_ : float
-        MAD of these residuals, corrected for the degrees of freedom where that is needed.
+        MAD of these residuals, corrected for degrees of freedom unless they are leave-one-out.
     history_ : array
         Cost at the start and after each step.
     n_iter_ : int
@@ -116,8 +117,8 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
 
     See Also
     --------
-    ELMClassifier : For classes.
-    RobustLinearRegression : Planes, with inference.
+    ELMClassifier : For classification.
+    RobustLinearRegression : Linear, with inference.
     RobustRegressor : Any regressor, made robust.
 
     Examples
@@ -129,7 +130,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
     >>> bool(ELMRegressor().fit(X, y).score(X_test, y_test) > 0.99)
     True
 
-    The paper's machine:
+    The ELM of the paper:
 
     >>> loss = KMPE(p=4, sigma=0.8)
     >>> model = ELMRegressor(loss, n_hidden=90, activation="sigmoid", alpha=2e-6, random_state=0)
@@ -148,7 +149,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         y : array of shape (n,) or (n, q)
             Targets.
         sample_weight : array of shape (n,), optional
-            How often each row counts.
+            Sample weights, as numbers of repeats.
 
         Returns
         -------
@@ -165,11 +166,11 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
-        """Go on with one more batch of a stream.
+        """Continue with one more batch of a stream.
 
-        Each batch is weighed by the model that stands, with σ the median over the last
-        batches: a batch of outliers leaves no trace. ``weights_`` are those of this batch. The
-        first call, also after `fit`, begins a stream.
+        Each batch is weighted by the current model, with σ the median over the last batches, so
+        that a batch of outliers has no effect. ``weights_`` are those of this batch. The first
+        call, also after `fit`, begins a stream.
 
         Parameters
         ----------
@@ -195,8 +196,8 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         X : array, data frame or sparse matrix of shape (n, d)
             Inputs.
         return_interval : float, optional
-            Coverage, such as 0.9, of the intervals to return as well. They hold for new rows
-            that are not gross outliers, those beyond 5 ``scale_``.
+            Coverage, such as 0.9, of prediction intervals to return as well, for new rows that are
+            not gross outliers (beyond 5 ``scale_``).
 
         Returns
         -------
@@ -209,7 +210,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         if return_interval is None:
             return predicted
         if self._stream is not None:
-            raise ValueError("a stream keeps no residuals for intervals: call fit on some rows")
+            raise ValueError("a stream keeps no residuals for intervals: call fit instead")
         return around(predicted, radius(*self._of_sample, return_interval))
 
     def __sklearn_tags__(self) -> Any:
