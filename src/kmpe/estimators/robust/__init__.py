@@ -1,4 +1,4 @@
-"""Any learner made robust: rows weighed by how badly fits without them predict them."""
+"""Any learner made robust: rows are weighted by their out-of-fold errors."""
 
 from kmpe.estimators.robust.classifier import RobustClassifier
 from kmpe.estimators.robust.regressor import RobustRegressor

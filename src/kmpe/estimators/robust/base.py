@@ -1,4 +1,4 @@
-"""What robust regressors and classifiers of any kind share: arguments, weights, routing."""
+"""The base class of RobustRegressor and RobustClassifier: arguments, weights, routing."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ __all__ = ["RobustLearner"]
 
 
 class Described(Protocol):
-    """A round that says in words what it has found."""
+    """A round that can describe its result in words."""
 
     def describe(self, a: Array) -> str: ...
 
@@ -28,7 +28,7 @@ R = TypeVar("R", bound=Described)
 
 
 class RobustLearner(MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A learner that is fitted in rounds, each of which weighs the rows by those before."""
+    """A learner that is fitted in rounds, each of which weights the rows by the one before."""
 
     def __init__(
         self,
@@ -53,11 +53,11 @@ class RobustLearner(MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[mis
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n, d)
-            Inputs, as the learner takes them.
+            Inputs, in a form that the learner accepts.
         y : array of shape (n,) or (n, q)
             Targets, or labels of two classes or more.
         sample_weight : array of shape (n,), optional
-            How often each row counts; the learner gets it times the weights of the rows.
+            Sample weights, as numbers of repeats; the learner gets them times the row weights.
 
         Returns
         -------
@@ -73,18 +73,18 @@ class RobustLearner(MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:
-        """Fit the learner to rows that were checked, and set what was found."""
+        """Fit the learner to validated rows, and set the attributes."""
 
     def _weights(
         self, sample_weight: npt.ArrayLike | None, T: npt.NDArray[Any]
     ) -> tuple[Array | None, Array]:
-        """Return weights as the learner gets them, None if none are given, and in counted rows."""
+        """Return sample weights for the learner (None if none are given), and as repeats."""
         a = _check_sample_weight(sample_weight, T, dtype=np.float64, ensure_non_negative=True)
         a = check_weight_range(a)
         return (None if sample_weight is None else a), counted_weights(a)[0]
 
     def _watched(self, rounds: Iterable[R], a: Array) -> list[R]:
-        """Return all rounds, printing a line for each if the user asks for it."""
+        """Return all rounds, printing a line for each if ``verbose`` is set."""
         done = []
         for this in rounds:
             done.append(this)
@@ -93,7 +93,7 @@ class RobustLearner(MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[mis
         return done
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return who gets which metadata: the learner gets the weights of ``fit``."""
+        """Return the metadata routing: the learner gets the weights of ``fit``."""
         router = MetadataRouter(owner=self)
         return router.add_self_request(self).add(
             estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit")

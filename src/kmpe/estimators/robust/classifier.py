@@ -1,4 +1,4 @@
-"""Any classifier on labels of which some are wrong."""
+"""Any classifier, made robust to wrong labels by iterative trimming."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ __all__ = ["RobustClassifier"]
 
 
 def _inner_has(method: str) -> Any:
-    """Return the test whether the classifier inside has a method."""
+    """Return a test whether the inner classifier has a method."""
 
     def check(self: Any) -> bool:
         getattr(getattr(self, "estimator_", self.estimator), method)
@@ -41,18 +41,18 @@ class RobustClassifier(ClassifierMixin, RobustLearner):  # type: ignore[misc]
     Parameters
     ----------
     estimator : classifier
-        Any classifier of scikit-learn's kind with ``predict_proba``, or a pipeline; of one that
-        has none the predicted classes are used. Weights are handed to it as `RobustRegressor` does.
+        Any classifier with scikit-learn's API, or a pipeline; without ``predict_proba`` its
+        predicted classes are used. Weights are passed to it as by `RobustRegressor`.
     cv : int or splitter, default=5
-        The number of folds, or a splitter of scikit-learn's that tests each row once. Folds are
-        drawn within the classes, and do not depend on the order of the rows.
+        The number of folds, or a scikit-learn splitter that tests each row once. Folds are
+        stratified by class and do not depend on the order of the rows.
     max_rounds : int, default=2
         The most rounds after the plain one. Each has a fit for each fold, and thirty to a third of
         the rows. Rounds confirm what those before have found: more than two find hardly anything.
     n_jobs : int, optional
-        Fits at the same time, as in scikit-learn.
+        Number of parallel jobs, as in scikit-learn.
     random_state : int, RandomState or None, default=0
-        Draws the folds. The classifier has its own.
+        Seed of the folds. The classifier has its own.
     verbose : int, default=0
         1 prints a line for each round.
 
@@ -61,29 +61,29 @@ class RobustClassifier(ClassifierMixin, RobustLearner):  # type: ignore[misc]
     classes_ : array of shape (n_classes,)
         The labels.
     estimator_ : classifier
-        The fit to the rows that are believed, which predicts.
+        The fit to the rows that are kept, which predicts.
     weights_ : array of shape (n,)
-        What each row counts in it, 0 or 1, beside ``sample_weight``.
+        The weight of each row in it, 0 or 1, besides ``sample_weight``.
     outliers_ : array of bool of shape (n,)
-        The rows that it leaves out: their labels are doubted.
+        The rows that it leaves out, as their labels are probably wrong.
     outlier_scores_ : array of shape (n,)
-        How much more probable another class is to the judge, from -1 to 1.
+        The largest probability of another class minus that of the label, from -1 to 1.
     probabilities_ : array of shape (n, n_classes)
-        What fits to the believed rows of the other folds say.
+        Out-of-fold probabilities of fits to the rows that are kept.
     loss_ : str
-        What made the weights: "none" or "trimming".
+        The origin of the weights: "none" or "trimming".
     noise_ : float
-        The share of labels that look wrong, by maximum likelihood.
+        The share of wrong labels, by maximum likelihood.
     history_ : list of dict
-        For each round the mean surprise of the labels (-log likelihood), the share that looks
-        wrong, the share of the rows that it leaves out, and whether it was believed.
+        For each round the mean surprise of the labels (-log likelihood), the estimated share of
+        wrong labels, the share of rows that it leaves out, and whether it was accepted.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
-    RobustRegressor : For numbers.
-    ELMClassifier : A robust classifier of its own.
+    RobustRegressor : For regression.
+    ELMClassifier : A classifier that is robust itself.
 
     Examples
     --------
@@ -149,9 +149,9 @@ class RobustClassifier(ClassifierMixin, RobustLearner):  # type: ignore[misc]
 
     @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
-        """Return the probabilities of the classes, as the classifier has them.
+        """Return the probabilities of the classes by the inner classifier.
 
-        It has seen the rows that are believed, and is as sure of its classes as these are.
+        It was fitted to the rows that are kept, and its probabilities hold for such rows.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class RobustClassifier(ClassifierMixin, RobustLearner):  # type: ignore[misc]
 
     @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Array:
-        """Return the scores of the classes, as the classifier has them.
+        """Return the scores of the classes by the inner classifier.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class RobustClassifier(ClassifierMixin, RobustLearner):  # type: ignore[misc]
 
 
 def _mean(fits: list[LeftOut], codes: Index, classes: npt.NDArray[Any]) -> Array:
-    """Return the mean probabilities by fits without the row; unseen classes have none."""
+    """Return the mean probabilities by fits without the row; unseen classes have 0."""
     P = np.zeros((len(codes), len(classes)))
     for test, model, values in fits:
         if values.ndim == 2:

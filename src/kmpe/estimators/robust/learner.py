@@ -1,4 +1,4 @@
-"""Fits of somebody else's learner: how it takes weights, and predictions of rows left out."""
+"""Fits of the inner learner: how it takes weights, and out-of-fold predictions."""
 
 import inspect
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ __all__ = ["Learner", "LeftOut", "content_folds", "drawn_parts", "given_folds", 
 #: Rows, a fit without them, and what it predicts for them.
 LeftOut = tuple[Index, Any, Any]
 
-# Where meta-estimators keep the learner that they hand weights to.
+# The attributes in which meta-estimators keep their inner learner.
 _INNER = ("estimator", "regressor", "classifier")
 
 
 def weight_key(estimator: Any) -> str | None:
-    """Return the name by which ``fit`` takes weights of rows, None if it takes none.
+    """Return the name of the argument of ``fit`` for sample weights, None if there is none.
 
-    A pipeline takes those of its last step as ``step__sample_weight``. Where scikit-learn's
-    metadata routing is enabled, the requests of the steps decide.
+    For a pipeline it is ``step__sample_weight`` of its last step. If scikit-learn's metadata
+    routing is enabled, the requests of the steps decide.
     """
     if isinstance(estimator, Pipeline):
         if get_config()["enable_metadata_routing"]:
@@ -54,28 +54,28 @@ def weight_key(estimator: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Learner:
-    """A learner, the rows it learns from, and the folds in which they are left out.
+    """A learner, its training rows, and the folds for out-of-fold predictions.
 
-    Rows of weight 0 are taken away before a fit: a deep tree gives a leaf of its own to any row
-    that is there, however little it counts. A learner that takes no weights gets the rows of half
-    the weight or more (trimming).
+    Rows of weight 0 are removed before a fit, as a deep tree gives every row a leaf of its own,
+    whatever its weight. A learner without sample weights gets the rows of at least half the weight
+    (trimming).
     """
 
     estimator: Any
     X: Any
     y: Any
-    #: How often each row counts, as the user says; None where nothing was said.
+    #: The user's sample weights; None if there are none.
     given: Array | None
     folds: Index
     n_jobs: int | None
 
     @property
     def key(self) -> str | None:
-        """The name by which the learner takes weights."""
+        """The name of the learner's argument for sample weights."""
         return weight_key(self.estimator)
 
     def check(self) -> None:
-        """Refuse weights that neither the learner takes nor repeated rows can stand for."""
+        """Refuse weights that the learner does not take and that are not numbers of repeats."""
         if self.given is None or self.key is not None:
             return
         counts = repeats(self.given[self.given > 0])
@@ -87,7 +87,7 @@ class Learner:
             )
 
     def used(self, w: Array) -> Array:
-        """Return the weights that a fit gets: w as it is, or 0 and 1 if the learner takes none."""
+        """Return the weights of a fit: w itself, or 0 and 1 if the learner takes no weights."""
         return w if self.key is not None else (w >= 0.5 * w.max()).astype(np.float64)
 
     def fit(self, w: Array, rows: Mask | None = None) -> Any:
@@ -103,15 +103,15 @@ class Learner:
         return clone(self.estimator).fit(X, y, **weights)
 
     def left_out(self, w: Array, method: str = "predict") -> list[LeftOut]:
-        """Return rows of each fold, the fit to the others with weights w, and what it predicts."""
+        """Return the rows of each fold, the fit to the others with weights w, and predictions."""
         return self._tested(w, [self.folds != k for k in np.unique(self.folds)], method)
 
     def from_parts(self, w: Array, parts: list[Index], method: str) -> list[LeftOut]:
-        """Return fits to single parts of each partition, and what they predict for all others."""
+        """Return fits to single parts of each partition, and their predictions for all others."""
         return self._tested(w, [part == k for part in parts for k in np.unique(part)], method)
 
     def _tested(self, w: Array, fitted: list[Mask], method: str) -> list[LeftOut]:
-        """Return fits to sets of rows, and what they predict for the rest."""
+        """Return fits to sets of rows, and their predictions for the others."""
         return list(
             Parallel(n_jobs=self.n_jobs)(delayed(_tested)(self, w, rows, method) for rows in fitted)
         )
@@ -132,11 +132,11 @@ def _tested(learner: Learner, w: Array, rows: Mask, method: str) -> LeftOut:
 
 
 def content_folds(X: Any, keys: Array, a: Array, n_folds: int, random_state: Any) -> Index:
-    """Return the fold of each row, drawn within strata of the targets, whatever the rows' order.
+    """Return the fold of each row, stratified by the targets, independent of the order of rows.
 
-    Equal rows share a fold, as if they were one row that counts twice, and rows that do not count
-    have no say. Rows are told apart by their targets and, where these are arrays of numbers, their
-    inputs; else by their position.
+    Equal rows share a fold, as if they were one row of weight 2, and rows of weight 0 have no
+    effect. Rows are compared by their targets and, if these are numeric arrays, their inputs;
+    otherwise by their position.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def content_folds(X: Any, keys: Array, a: Array, n_folds: int, random_state: Any
     keys : array of shape (n, q)
         Targets, as numbers.
     a : array of shape (n,)
-        How often each row counts.
+        Sample weights.
     n_folds : int
         The number of folds.
     random_state : int, RandomState or None

@@ -1,4 +1,4 @@
-"""Any regressor on targets of which some are spoilt."""
+"""Any regressor, made robust to spoilt targets by half-quadratic reweighting."""
 
 from typing import Any, Self
 
@@ -33,25 +33,25 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
     Parameters
     ----------
     estimator : regressor
-        Any regressor of scikit-learn's kind, or a pipeline. Weights are handed to it as
-        ``sample_weight``, to the last step of a pipeline as ``step__sample_weight``, or as metadata
-        routing has it where that is enabled. One that takes no weights is fitted to the rows that
-        have half the weight or more (trimming).
+        Any regressor with scikit-learn's API, or a pipeline. Weights are passed to it as
+        ``sample_weight``, to the last step of a pipeline as ``step__sample_weight``, or by metadata
+        routing if that is enabled. A regressor without sample weights is fitted to the rows of at
+        least half the weight (trimming).
     loss : "adaptive" or Loss, default="adaptive"
         "adaptive" takes Tukey's biweight with the σ of the round that predicts best, or least
         squares. A loss of this package weighs the errors of that round for the last fit; rows that
         happen to be predicted well count no more than others, and those below a tenth of the
         weight are left out.
     cv : int or splitter, default=5
-        The number of folds, or a splitter of scikit-learn's that tests each row once. Folds are
-        drawn within strata of the targets, and do not depend on the order of the rows.
+        The number of folds, or a scikit-learn splitter that tests each row once. Folds are
+        stratified by the targets and do not depend on the order of the rows.
     max_rounds : int, default=6
         The most rounds from each of two starts (the errors of the plain fit, and the targets about
         their middle), beside the plain one. Each is a fit for each fold.
     n_jobs : int, optional
-        Fits at the same time, as in scikit-learn.
+        Number of parallel jobs, as in scikit-learn.
     random_state : int, RandomState or None, default=0
-        Draws the folds. The regressor has its own.
+        Seed of the folds. The regressor has its own.
     verbose : int, default=0
         1 prints a line for each round.
 
@@ -60,30 +60,30 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
     estimator_ : regressor
         The fit to the weighted rows, which predicts.
     weights_ : array of shape (n,)
-        What each row counts in it, from 0 to 1, beside ``sample_weight``.
+        The weight of each row in it, from 0 to 1, besides ``sample_weight``.
     outliers_ : array of bool of shape (n,)
         The rows that it leaves out.
     outlier_scores_ : array of shape (n,)
-        Errors of fits without the row, over their MAD.
+        Out-of-fold errors over their MAD.
     residuals_ : array of shape (n,) or (n, q)
-        These errors.
+        Out-of-fold errors.
     scale_ : float
         Their MAD.
     loss_ : Loss
-        The loss that made the weights.
+        The loss of the weights.
     noise_ : str
-        What the errors look like, in words; empty for several targets.
+        The distribution of the errors in words; empty for several targets.
     history_ : list of dict
-        For each round its loss, the mean surprise of its errors (-log density), the share of the
-        rows that it leaves out, and whether it was believed.
+        For each round its loss, the mean surprise of its errors (-log density), the share of rows
+        that it leaves out, and whether it was accepted.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     See Also
     --------
-    RobustLinearRegression : Planes, with inference.
-    RobustClassifier : For classes.
-    ELMRegressor : Robust by itself.
+    RobustLinearRegression : Linear, with inference.
+    RobustClassifier : For classification.
+    ELMRegressor : Nonlinear, robust itself.
     kmpe.boosting.Objective : A robust loss inside XGBoost or LightGBM.
 
     Examples
