@@ -1,13 +1,13 @@
-"""The adaptive loss of a linear regression: fit, look at the residuals, choose, and again.
+"""The adaptive loss of a linear regression: alternate between estimating the noise and fitting.
 
-The residuals of a better fit show the noise more sharply, so the choice of the loss
-(`kmpe.choice.loss`) and the fit are made in turns, on a sample where rows are many. Bad leverage
-points of the start have no weight: a loss for heavy tails, which never rejects a row
-completely, would follow them.
+A better fit leaves residuals that show the noise more clearly, so the choice of the loss
+(`kmpe.choice.loss`) and the fit alternate, on a sample if there are many rows. Bad leverage points
+of the start have weight 0: a loss for heavy tails, which never rejects a row completely, would
+follow them.
 
-Noise that is independent of the inputs leaves every loss with the same slopes. Where those of the
-chosen loss differ from those of the MM-estimate by more than chance, the noise does depend on the
-inputs, a density of it says nothing, and the MM-estimate is taken.
+If the noise is independent of the inputs, every loss estimates the same slopes. If those of the
+chosen loss differ significantly from those of the MM-estimate (`hausman`), the noise depends on the
+inputs, its density is not meaningful, and the MM-estimate is used.
 """
 
 from dataclasses import dataclass, replace
@@ -37,38 +37,37 @@ _DEPENDENT = (
 
 @dataclass(frozen=True)
 class Looked:
-    """What the looks have shown: the noise, and a plain robust fit beside the chosen one."""
+    """The details of a choice: the noise, and a plain robust fit to compare with."""
 
     noise: Noise | None
     plain: Plain | None
 
 
 def looked(chosen: Chosen[Ridge, Array]) -> Looked:
-    """Return what the looks of a choice have shown; nothing where there were none."""
+    """Return the details of a choice; empty if the loss was given."""
     return chosen.details if isinstance(chosen.details, Looked) else Looked(None, None)
 
 
 @dataclass(frozen=True)
 class AdaptiveLoss:
-    """The choice of the loss by the residuals.
+    """The choice of the loss from the residuals.
 
-    A penalty is that of least squares; a loss of which rows count for less gets less of it.
+    A penalty is that of least squares; for another loss it is multiplied by E[ψ'].
     """
 
     max_iter: int
 
     def __call__(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
-        """Return the loss that suits the noise, and the fit with it to the sample."""
+        """Return the loss chosen for the noise, and its fit to the sample."""
         start: Start = begun.details
         if start.scale == 0:
             return _exact(begun)
         problem, sample = begun.problem, begun.sample
         if start.status is not Status.FEW_ROWS:
             problem, sample = _without(BadLeverage.of(sample.rows, start), begun)
-        # With fewer than five rows for two coefficients residuals say too little of the noise: for
-        # 60 rows of 28 inputs 95% intervals of a loss that they choose cover 85 to 91%, those of
-        # the plain loss 95 to 98%, and its slopes have 0.8 of the squared error
-        # (`python benchmarks/coverage.py`).
+        # With fewer than 2.5 rows per coefficient the noise cannot be estimated: for 60 rows of 28
+        # inputs 95% intervals of a chosen loss cover 85 to 91%, those of the plain loss 95 to 98%,
+        # and its slopes have 0.8 of the squared error (`python benchmarks/coverage.py`).
         if 2 * start.n < 5 * problem.rows.n_features:
             return self._few_rows(replace(begun, problem=problem, sample=sample))
         a, theta = sample.sample_weight, begun.theta
@@ -86,7 +85,7 @@ class AdaptiveLoss:
         return self._checked(problem, sample, theta, choice, begun)
 
     def _few_rows(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
-        """Return the plain loss at the scale of the start: residuals say little of the noise."""
+        """Return the plain loss at the scale of the start, for few rows."""
         loss = Correntropy(REFERENCE * begun.details.scale)
         theta = self._fit(begun.sample, loss, begun.theta)
         return _chosen(begun.problem, begun.sample, theta, loss, Looked(None, None), begun.caution)
@@ -99,18 +98,18 @@ class AdaptiveLoss:
         choice: Choice,
         begun: Begun[Ridge, Array],
     ) -> Chosen[Ridge, Array]:
-        """Return the choice, or the plain loss where slopes disagree; penalties suit the loss."""
-        # Of clean data sets one in a thousand is taken for one whose noise depends on the inputs.
+        """Return the choice, or the plain loss if slopes differ, with adapted penalties."""
+        # At this level one in a thousand data sets with independent noise is rejected.
         level = 1e-3
         loss, caution, plain = choice.loss, begun.caution, None
         R = sample.residuals(theta)
         if sample.dim == 1 and begun.details.scale > 0:
-            # From the chosen fit: good leverage points that the start had not reached stay in.
+            # Started at the chosen fit, so that good leverage points keep their weight.
             reference = Tukey(Tukey.efficient * begun.details.scale)
             rival = self._fit(sample, reference, theta)
             R0 = sample.residuals(rival)
             p = 1.0
-            if has_many_rows(sample, START_ROWS):  # fewer could not tell
+            if has_many_rows(sample, START_ROWS):  # with fewer rows the test has no power
                 rows = _counted(problem, sample)
                 p = hausman(rows, R[:, 0], loss, R0[:, 0], reference, level=level)
             if p < level:
@@ -122,28 +121,29 @@ class AdaptiveLoss:
 
     def _fit(self, sample: Ridge, loss: Loss, theta: Array) -> Array:
         suited = _weighed_alike(sample, sample, loss, theta)
-        # The cost to so much of one row's: coefficients to a tenth of their standard errors.
+        # The accuracy of the cost, as a share of one row's: coefficients are then accurate to a
+        # tenth of their standard errors.
         tol = 0.01 / sample.rows.n
         fit = minimise(suited, suited, loss, theta, max_iter=self.max_iter, tol=tol)
         return fit.theta
 
 
 def _exact(begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
-    """Return least squares on the rows that the start fits exactly: they are the most."""
+    """Return least squares on the rows that the start fits exactly, which are the majority."""
     problem, sample = _without(Inexact(begun.theta), begun)
     caution = begun.caution or (begun.details.sentence if begun.details.exact < 1 else "")
     return Chosen(problem, sample, begun.theta, Squared(), caution=caution)
 
 
 def _without(rule: Rule, begun: Begun[Ridge, Array]) -> tuple[Ridge, Ridge]:
-    """Return the problem and its sample without weight for the rows that a rule marks."""
+    """Return the problem and its sample with weight 0 for the rows that a rule marks."""
     problem = _unweighted(begun.problem, rule)
     alone = begun.sample is begun.problem
     return problem, problem if alone else _unweighted(begun.sample, rule)
 
 
 def _counted(problem: Ridge, sample: Ridge) -> Rows:
-    """Return the rows of a sample as so many as were drawn, whatever they stand for."""
+    """Return the rows of a sample with weights that add up to its size."""
     rows = sample.rows
     return rows if sample is problem else replace(rows, a=rows.a * (rows.n_counted / rows.n))
 
@@ -155,14 +155,14 @@ def _unweighted(problem: Ridge, rule: Rule) -> Ridge:
 def _chosen(
     problem: Ridge, sample: Ridge, theta: Array, loss: Loss, details: Looked, caution: str
 ) -> Chosen[Ridge, Array]:
-    """Return what was chosen, with penalties that suit the loss."""
+    """Return the choice, with penalties adapted to the loss."""
     problem = _weighed_alike(problem, sample, loss, theta)
     sample = _weighed_alike(sample, sample, loss, theta)
     return Chosen(problem, sample, theta, loss, details=details, caution=caution)
 
 
 def _weighed_alike(problem: Ridge, sample: Ridge, loss: Loss, theta: Array) -> Ridge:
-    """Return the problem with the penalty that does to this loss what it does to least squares."""
+    """Return the problem with penalties multiplied by E[ψ'] of the loss."""
     if not problem.penalised:
         return problem
     slope = mean_slope(loss, sample.squared_residuals(theta), sample.sample_weight, sample.dim)

@@ -2,11 +2,11 @@
 
 The residuals of a robust fit give a posterior over noise shapes (`kmpe.choice.noise`); its mean
 density f gives the loss ρ(r²) = 2σ² (log f(0) - log f(r)) (`kmpe.losses.density`). A fit with that
-loss leaves better residuals, and those a better loss. Two rounds are best: with few rows more of
-them believe what the rounds before made of the same rows.
+loss leaves better residuals, and these give a better loss. Two rounds are best: with few rows
+further rounds adapt the loss to the fit instead of the noise.
 
-All this takes noise to be independent of the inputs. Where it is not, different losses estimate
-different slopes, and `hausman` tests whether two of them do.
+This assumes noise that is independent of the inputs. Otherwise different losses estimate different
+slopes, and `hausman` tests whether two of them do.
 """
 
 from dataclasses import dataclass, replace
@@ -28,19 +28,17 @@ from kmpe.rows.source import Block, Features, Rows, is_sparse
 
 __all__ = ["LOOKS", "REFERENCE", "Choice", "choose_loss", "hausman"]
 
-#: How often the noise is looked at. With few rows more looks believe what the ones before made of
-#: the same rows: with 15 inputs and 100 rows of t3 noise the error over the best peer is 1.13 with
-#: two and 1.22 with four; with 5 inputs and 300 rows both have 1.05
-#: (`python benchmarks/noise_study.py`).
+#: The number of rounds in which the noise is estimated. With 15 inputs and 100 rows of t3 noise the
+#: error over the best peer's is 1.13 with two and 1.22 with four; with 5 inputs and 300 rows both
+#: have 1.05 (`python benchmarks/noise_study.py`).
 LOOKS = 2
-#: σ / MAD of the correntropic loss that is used where nothing is known of the noise: 97% of the
-#: efficiency of least squares on Gaussian noise.
+#: σ / MAD of the correntropic loss for an unknown noise: 97% efficiency on Gaussian noise.
 REFERENCE = 2.5
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A loss, and what it was chosen for: the noise, None where there are several targets."""
+    """A loss and the noise that it was chosen for, None for several targets."""
 
     loss: Loss
     noise: Noise | None
@@ -56,23 +54,23 @@ def choose_loss(
     leverage: npt.ArrayLike = 0.0,
     grain: float | None = None,
 ) -> Choice:
-    """Choose the loss for the noise that residuals show.
+    """Choose the loss for given residuals: minus the log density of their noise.
 
-    Several targets have one loss of their residual norms, and the dictionary is of noise in one
-    dimension; for them it is the correntropic loss with σ of 2.5 MAD.
+    The dictionary of noise shapes is for one dimension. For several targets, whose loss is a
+    function of residual norms, it is the correntropic loss with σ = 2.5 MAD.
 
     Parameters
     ----------
     residuals : array of shape (n,) or (n, q)
         Residuals of a robust fit.
     sample_weight : array of shape (n,), optional
-        How often each row counts.
+        Sample weights, as numbers of repeats.
     leverage : float or array of shape (n,)
-        Diagonal of the hat matrix, or parameters per row: residuals of rows that were fitted
-        are too small by the root of 1 - h.
+        Leverages, or the number of parameters per row: residuals of fitted rows are too small by
+        a factor of √(1 - h).
     grain : float, optional
         The `granularity` of the targets, below which the loss has no detail; by default that of
-        the residuals, which tells less: targets may be counts where residuals are all different.
+        the residuals, which may all differ even if targets are counts.
 
     See Also
     --------
@@ -100,18 +98,17 @@ def hausman(
 ) -> float:
     """Return the p-value of the hypothesis that two losses estimate the same slopes.
 
-    Hausman's (1978) test, without his assumption that one estimator is efficient: the covariance
-    of the difference is that of influences independent of the inputs, or the sum of squares of the
-    rows' influences, each as the jackknife has it (HC3), whichever is larger: noise that depends on
-    the inputs blurs the first, rows of large leverage the second. The statistic is referred to
+    Hausman's (1978) test, without his assumption that one estimator is efficient. The covariance
+    of the difference is that for influences independent of the inputs, or the sum of squares of the
+    jackknifed influences of the rows (HC3), whichever is larger: the first is biased if the noise
+    depends on the inputs, the second by rows of large leverage. The statistic is compared with
     Hotelling's distribution.
 
-    ``R1`` and ``R0`` are the residuals of two fits to the rows, with an intercept or without; the
-    weights of the rows say how often each counts. The first covariance needs no more than these:
-    a p-value above ``level`` is the one by it alone.
+    ``R1`` and ``R0`` are the residuals of two fits to the rows, with an intercept or without. A
+    p-value above ``level`` is by the first covariance alone, which needs only the residuals.
     """
     a, n, d = rows.a, rows.n, rows.n_features
-    # A difference of two fits is a linear function of the inputs; about its mean, of the slopes.
+    # The difference of two fits is a linear function of the inputs; centred, of the slopes alone.
     moved = R0 - R1 - np.average(R0 - R1, weights=a)
     if n <= d + 1 or not moved[a > 0].any():
         return 1.0
@@ -123,7 +120,7 @@ def hausman(
     features = _Centred(rows.features, rows.total(_sums)[0] / n)
     about = replace(rows, T=moved[:, None], features=features)
     gram, push = about.total(_products)
-    V = whitening(gram)  # dependent columns do no harm
+    V = whitening(gram)  # a pseudo-inverse, for dependent columns
     leverage = a * (about.column(SquaredNorms(projected(V))) + 1 / n)
     jackknife = (influence / np.maximum(1 - leverage, 0.01)) ** 2
     (middle,) = replace(about, a=a * jackknife).total(gram_of)
@@ -135,7 +132,7 @@ def hausman(
 
 @dataclass(frozen=True)
 class _Centred:
-    """Features about their means, dense."""
+    """Centred features, dense."""
 
     features: Features | None
     mean: Array
@@ -163,7 +160,7 @@ def _hotelling(statistic: float, d: int, n: float) -> float:
 
 
 def _influence(r: Array, a: Array, loss: Loss) -> Array:
-    """Return ψ(r) / E[ψ'], the slope of the mean of ψ over a standard error to either side."""
+    """Return ψ(r) / E[ψ'], with the slope of the mean of ψ over ± one standard error."""
     step = mad(r * r, a) / np.sqrt(a.sum())
     slope = float(np.average(loss.psi(r + step) - loss.psi(r - step), weights=a)) / (2 * step)
     if slope <= 0:

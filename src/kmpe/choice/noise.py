@@ -1,8 +1,8 @@
-"""What the noise looks like: the posterior over a dictionary of shapes, given residuals.
+"""The density of the noise: Bayesian model averaging over a dictionary of shapes.
 
-A hundred residuals say little about a tail or an edge by themselves. Weighed against a dictionary
-of densities they give a posterior, and with it a mean density: as smooth as the entries, and as
-sure as the rows allow (Bayesian model averaging; Hoeting, Madigan, Raftery and Volinsky 1999).
+A hundred residuals alone say little about a tail or an edge. With a dictionary of densities they
+give a posterior, and with it a mean density, as smooth as the entries and as certain as the rows
+allow (Hoeting, Madigan, Raftery and Volinsky 1999).
 
 A shape is a core f with a share ε of outliers, (1 - ε) f(x / s) / s + ε g(x), Huber's (1964) model
 of gross errors. The scale s of the core is unknown; g has one of two spreads in units of the MAD
@@ -13,10 +13,10 @@ every shape at every scale is one matrix product, and the mean density another. 
 over the four families of cores, over the shapes of a family, and over the scales.
 
 Equal targets (counts, ratings, many zeros) come from rounding and censoring, not from a density
-with a spike. Where the commonest value has a share p of the rows, all of them are seen through a
-Gaussian blur of pσ, and the loss has no detail below pσ. Rounded Gaussian noise has
-p = gap φ(0) / σ, so that this is 0.4 gaps; with half of the targets 0 it is half of σ; and with no
-two alike, σ / n.
+with a spike. If the most frequent value has a share p of the rows, residuals are smoothed by a
+Gaussian of standard deviation pσ, and the loss has no detail below pσ. Rounded Gaussian noise has
+p = gap φ(0) / σ, so that this is 0.4 gaps; with half of the targets 0 it is half of σ, and without
+ties σ / n.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ Shape = Callable[[Array], Array]
 # The standard error of the log scale of 800 Gaussian rows, √(1 / 2n).
 _STEP = 0.025
 _FIRST, _LAST = -280, 375
-#: Where densities are tabulated: |r| / σ from 0.001 to 11 500, 2.5% apart.
+#: The values of |r| / σ at which densities are tabulated: 0.001 to 11 500, 2.5% apart.
 GRID = np.exp(_STEP * np.arange(_FIRST, _LAST))
 # Scales from 0.55 to 1.8 MAD: for 30 rows the log of the MAD has a standard error of 0.2 to 0.26.
 _SHIFTS = np.arange(-24, 25)
@@ -63,9 +63,9 @@ _BLUR = ndtri((np.arange(9) + 0.5) / 9)
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """What residuals say about the noise."""
+    """The noise, estimated from residuals."""
 
-    #: The unit: the MAD of the residuals, or what takes its place where targets are tied.
+    #: The unit: the MAD of the residuals, or its replacement if targets are tied.
     sigma: float
     #: The granularity of the data, in units of σ.
     grain: float
@@ -77,14 +77,13 @@ class Noise:
     posterior: Array
 
     def variance_ratio(self, loss: Loss, plain: Loss) -> float:
-        """Return how the variance of a fit with a loss compares with that of a plain one.
+        """Return the variance of a fit with a loss over that with a plain loss.
 
-        The asymptotic variance E[ψ²] / E[ψ']² of one over that of the other depends on the shape,
-        and a loss that suits one pays where the noise may have another. Over the posterior the
-        error is a mixture of Gaussians; what is returned is the variance of the one Gaussian that
-        has the mixture's 95% interval.
+        The ratio of the asymptotic variances E[ψ²] / E[ψ']² depends on the shape of the noise. Over
+        the posterior the error is a mixture of Gaussians; the variance returned is that of the
+        Gaussian with the same 95% interval.
         """
-        # Shapes and scales that have a share worth counting: a tenth of all, as a rule.
+        # Only shapes and scales of non-negligible probability, typically a tenth of all.
         likely = self.posterior >= 1e-3 * self.posterior.max()
         shapes, shifts = likely.any(axis=1), likely.any(axis=0)
         mix = _shapes()[1][shapes]
@@ -95,13 +94,13 @@ class Noise:
             squares.append(mix @ (mass @ psi**2))
             slopes.append(np.maximum(mix @ (score @ psi), 0.0) ** 2)
         above, below = squares[0] * slopes[1], squares[1] * slopes[0]
-        # A loss that does not suit a shape at all has no finite variance there; 4 is bad enough.
+        # A loss may have infinite variance under a shape; the ratio is bounded by 4.
         most = 4.0
         ratios = np.full(above.shape, most)
         suits = above < most * below
         ratios[suits] = above[suits] / below[suits]
         belief = self.posterior[np.ix_(shapes, shifts)]
-        # Above 0, also where the plain loss does not suit a shape at all.
+        # Above 0, also if the plain loss has infinite variance under a shape.
         belief, roots = belief / belief.sum(), np.sqrt(np.maximum(ratios, ROUNDING))
 
         def beyond(limit: float) -> float:
@@ -116,16 +115,16 @@ class Noise:
 
 
 def infer(r: Array, a: Array, leverage: Array | float = 0.0, grain: float | None = None) -> Noise:
-    """Return what residuals say about the noise.
+    """Return the noise, estimated from residuals.
 
     Parameters
     ----------
     r : array of shape (n,)
         Residuals.
     a : array of shape (n,)
-        How often each row counts.
+        Sample weights, as numbers of repeats.
     leverage : float or array of shape (n,)
-        Diagonal of the hat matrix; residuals are enlarged by 1 / √(1 - h).
+        Leverages; residuals are divided by √(1 - h).
     grain : float, optional
         The `granularity` of the targets; by default that of the residuals.
 
@@ -140,7 +139,7 @@ def infer(r: Array, a: Array, leverage: Array | float = 0.0, grain: float | None
     a = a[a > 0]
     sigma = _unit(r, a, grain)
     posterior = _posterior(_counts(r / sigma, a, grain))
-    # As if one row more had been seen, an outlier: what no row has shown is possible all the same.
+    # One outlier is added to the rows (a pseudo-count), as outliers are always possible.
     n = float(a.sum())
     density = (n * _mean_density(posterior) + _components()[-len(_SPREADS), 0]) / (n + 1)
     kinds: dict[str, float] = {}
@@ -151,14 +150,14 @@ def infer(r: Array, a: Array, leverage: Array | float = 0.0, grain: float | None
 
 
 def granularity(values: Array, a: Array) -> float:
-    """Return the share of the weight that the commonest value has."""
+    """Return the share of the weight of the most frequent value."""
     digit = 1e-9 * quantile(np.abs(values), 0.9, a)  # equal residuals may differ by rounding
     _, which = np.unique(np.rint(values / digit) if digit > 0 else values, return_inverse=True)
     return float(np.bincount(which, weights=a).max() / a.sum())
 
 
 def _unit(r: Array, a: Array, grain: float) -> float:
-    """Return σ from the median of |r| beyond the commonest value; without ties, the MAD.
+    """Return σ from the median of |r| beyond the most frequent value; without ties, the MAD.
 
     It is the quantile of |r| at (1 + p) / 2, p the share of that value, over the normal one.
     """
@@ -168,8 +167,8 @@ def _unit(r: Array, a: Array, grain: float) -> float:
 
 
 def _counts(x: Array, a: Array, grain: float) -> Array:
-    """Return how many rows fall to each point of the `GRID`, blurred by the grain."""
-    blur = grain * _BLUR if grain > _STEP else np.zeros(1)  # none that is narrower than a cell
+    """Return the number of rows at each point of the `GRID`, smoothed by the grain."""
+    blur = grain * _BLUR if grain > _STEP else np.zeros(1)  # not if it is narrower than a cell
     places = np.clip(np.abs(x[:, None] + blur), GRID[0], _FARTHEST)
     cell = np.rint(np.log(places) / _STEP).astype(np.intp) - _FIRST
     mass = np.repeat(a / len(blur), len(blur))
@@ -277,7 +276,7 @@ def _student(nu: float) -> Shape:
 
 
 def _arcsine(x: Array, blur: float = 0.05) -> Array:
-    """Return the log density of a sine wave's values, its infinite edges blurred."""
+    """Return the log density of the values of a sine wave, with its infinite edges smoothed."""
     values = np.sin(np.pi * (np.arange(200) + 0.5) / 200 - np.pi / 2)
     z = (np.minimum(x, 1 + 30 * blur)[:, None] - values) / blur
     return np.asarray(np.log(np.exp(-0.5 * z * z).mean(axis=1)))
