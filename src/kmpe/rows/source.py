@@ -30,9 +30,9 @@ __all__ = [
     "scaled_targets",
 ]
 
-# A block of features is read from memory once and from the cache for the rest of a pass. On
-# 200 000 rows of 500 features a pass takes 50 ms with blocks of 8 MB, 64 ms with 4 MB and 105 ms
-# with 1 MB, where the interpreter is in the way of the second thread.
+# A block of features is read from memory once and from the cache for the rest of a pass. A pass
+# over 200 000 rows of 500 features takes 1.4 times as long with blocks of 1 MB, 0.98 and 1.06 times
+# with 4 and 16 MB, and 1.13 times with 32 MB (`python -m benchmarks.blocks`).
 BLOCK_BYTES = 8 << 20
 #: Rows that are drawn to estimate medians and to find sparse columns: the standard error of a rank
 #: is then at most 1 / (2 √512), 2%.
