@@ -60,8 +60,47 @@ def test_two_rounds_lead_to_the_median(origin, rate):
     for _ in range(2):
         slope, curvature = objective(y, predicted)
         predicted = predicted - rate * slope.sum() / (curvature.sum() + 1.0)
-    # The second round is also the first step of boosting, towards the middle of the good rows.
     assert abs(predicted[0] - np.median(y)) <= rate + 0.1 + 1e-6 * abs(origin)
+
+
+def test_fits_may_take_turns():
+    """As those to the folds of ``xgboost.cv`` and ``lightgbm.cv`` do, with one objective."""
+
+    def rounds(objective, y, predicted):
+        slope, curvature = objective(y, predicted)
+        return predicted - 0.1 * slope.sum() / curvature.sum() - 1e-3 * np.sign(slope)
+
+    several = [100 + Y, 100 + Y[:40], 100 + Y[10:]]
+    alone, together = (
+        [np.full(len(y), 0.5) for y in several],
+        [np.full(len(y), 0.5) for y in several],
+    )
+    shared, own = Objective(), [Objective() for _ in several]
+    for _ in range(6):
+        together = [rounds(shared, y, F) for y, F in zip(several, together, strict=True)]
+        alone = [rounds(o, y, F) for o, y, F in zip(own, several, alone, strict=True)]
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert abs(one.mean() - 100) < 1
+
+
+def test_by_default_clean_targets_have_squared_error():
+    objective = Objective()
+    slope, curvature = objective(Y, F)
+    np.testing.assert_allclose(slope, F - Y)
+    np.testing.assert_array_equal(curvature, 1.0)
+
+
+def test_by_default_gross_errors_are_bounded_and_then_left_out():
+    y = np.where(np.arange(50) < 10, 1e3, Y)
+    objective = Objective()
+    for k in range(30):
+        # Every row in a leaf of its own: no row agrees with another.
+        slope, curvature = objective(y, F + 1e-3 * k * np.arange(50))
+        assert np.abs(slope[:10]).max() < 5
+    np.testing.assert_array_equal(slope[:10], 0.0)
+    np.testing.assert_array_equal(curvature[:10], 0.0)
+    assert curvature[10:].min() > 0
 
 
 def test_a_start_that_is_given_is_left_alone():
@@ -80,7 +119,7 @@ def test_metrics_say_the_same_in_both_kinds():
 
 
 def test_bad_arguments_are_named_with_advice():
-    with pytest.raises(ValueError, match="loss='huber' must be a loss such as"):
+    with pytest.raises(ValueError, match="loss='huber' must be 'adaptive' or a loss such as"):
         Objective("huber")
     with pytest.raises(ValueError, match="one target per row is needed"):
         Objective()(np.zeros((5, 2)), np.zeros((5, 2)))

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kmpe import KMPE, Huber, RobustRegressor, Squared
 from kmpe.estimators.robust.learner import content_folds, weight_key
-from kmpe.estimators.robust.rounds import bounded
+from kmpe.estimators.robust.rounds import believed, bounded, descent, weighed
 
 INNER = [Ridge(), DecisionTreeRegressor(max_depth=5, random_state=0), KNeighborsRegressor(2)]
 
@@ -121,6 +121,28 @@ def test_what_is_known_of_the_rows():
     assert "outliers" in model.noise_ or "Student" in model.noise_
     surprises = [this["surprise"] for this in model.history_]
     assert surprises[0] > min(surprises)
+
+
+def test_the_round_to_believe_is_repeated_with_the_weights_of_its_errors():
+    """Spoilt rows that supported each other in it do not in the repetition."""
+    rng = np.random.default_rng(0)
+    cell = np.arange(300) // 100
+    T = (rng.normal(size=300) + np.where(np.arange(300) % 100 < 20, 100.0, 0.0))[:, None]
+    seen = []
+
+    def errors(w):
+        """Return deviations from the weighted mean of the other rows in the cell."""
+        seen.append(w)
+        total, mass = np.bincount(cell, w * T[:, 0])[cell], np.bincount(cell, w)[cell]
+        return T - ((total - w * T[:, 0]) / np.maximum(mass - w, 1e-12))[:, None]
+
+    a = np.ones(300)
+    rounds = list(descent(T, a, errors, 6))
+    last, once = rounds[-1], believed(rounds[:-1], a)
+    assert last.repeats is once
+    assert last.loss is once.loss
+    np.testing.assert_array_equal(seen[-1], weighed(once, a))
+    assert believed(rounds, a) is (once if once.beats(last, a) else last)
 
 
 def test_intervals_cover_new_rows_and_outliers_do_not_widen_them():

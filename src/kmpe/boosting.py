@@ -3,12 +3,13 @@
 An objective gives a booster the slope and the curvature of ½ρ(r²) at each row. The slope is ψ. The
 curvature ψ' of a robust loss is negative for outliers; the weight ρ' is used instead (for losses
 that are not concave in r² the bound `Loss.metric`), so that the value of a leaf is the weighted
-mean of half-quadratic reweighting (Geman and Reynolds 1992).
+mean of half-quadratic reweighting (Geman and Reynolds 1992). By default the weights are those of
+`kmpe.choice.leaves`, where rows far from the fit are judged by the rows of their leaf.
 
 A redescending loss must not start from predictions of 0, as rows far from 0 would have no weight.
-Neither booster starts a custom objective at the median, so the objective moves there itself: in the
-first round all rows have the same step, which reveals the learning rate, and in the second they
-make the rest of the way.
+Neither booster starts a custom objective at the median of the targets, so the objective moves there
+itself: in the first round all rows have the same step, which reveals the learning rate, and in the
+second they make the rest of the way.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ import numpy as np
 
 from kmpe.arrays import Array
 from kmpe.choice.evidence import entropy_scale
-from kmpe.losses import Loss, Tukey
-from kmpe.losses.scale import quantile
+from kmpe.choice.leaves import LeafJudge
+from kmpe.losses import Loss
+from kmpe.losses.scale import mad, quantile
 
 __all__ = ["Objective", "lightgbm_metric", "xgboost_metric"]
 
@@ -33,8 +35,10 @@ class Objective:
 
     Parameters
     ----------
-    loss : Loss, default=Tukey()
-        Any loss of this package. A rule for σ is applied again in every round, until the factors
+    loss : "adaptive" or Loss, default="adaptive"
+        "adaptive" is least squares, unless some targets are grossly wrong; then it is Tukey's
+        biweight, and rows far from the fit are left out if no tree predicts them. Or any loss of
+        this package. σ is chosen again in every round, if it is a rule, until the factors
         1 - learning rate of all rounds multiply to 0.1.
 
     Attributes
@@ -49,8 +53,8 @@ class Objective:
 
     Notes
     -----
-    A redescending loss gives no weight to good rows whose targets are far from the median, and
-    never learns them: see docs/anything.md.
+    A redescending loss that is given, such as ``Tukey()``, has no weight for good rows whose
+    targets are far from the median, and never learns them: see docs/anything.md.
 
     Examples
     --------
@@ -62,11 +66,11 @@ class Objective:
     (array([-0.61, -0.44, -0.  ]), array([0.61, 0.88, 0.  ]))
     """
 
-    def __init__(self, loss: Loss | None = None) -> None:
-        if loss is not None and not isinstance(loss, Loss):
-            raise ValueError(f"loss={loss!r} must be a loss such as kmpe.Tukey()")
-        self.loss = Tukey() if loss is None else loss
-        self._fit = _Fit()
+    def __init__(self, loss: Loss | str = "adaptive") -> None:
+        if loss != "adaptive" and not isinstance(loss, Loss):
+            raise ValueError(f"loss={loss!r} must be 'adaptive' or a loss such as kmpe.Tukey()")
+        self.loss = loss
+        self._fits: dict[int, _Fit] = {}
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Array, Array]:
         """Return slope and curvature of the objective at each row.
@@ -79,44 +83,66 @@ class Objective:
             How often each row counts.
         """
         y, F, a = _rows(first, second, sample_weight)
-        constant = bool(F.min() == F.max())
-        if constant and (self._fit.rounds != 1 or F[0] == self._fit.start):
-            self._fit = _Fit(float(F[0]), quantile(y, 0.5, a))
-        fit = self._fit
+        fit = self._fit_of(y, F, a)
         fit.rounds += 1
-        if constant and fit.rounds == 1 and fit.start != fit.middle:
-            return _common_step(fit.middle - fit.start, y - fit.middle, a)
-        missing = 0.0
-        if fit.rounds == 2 and fit.start != fit.middle:
+        away = fit.middle - fit.start
+        if fit.rounds == 1 and away != 0 and F.min() == F.max():
+            return _common_step(away, y - fit.middle, a)
+        if fit.rounds == 2 and away != 0:
             moved = float(np.average(F, weights=a)) - fit.start
-            fit.rate = moved / (fit.middle - fit.start)
-            # Not a learning rate: the first round was not made by this objective.
-            missing = fit.middle - fit.start - moved if 0 < fit.rate <= 1 else 0.0
-        slope, curvature = self._derivatives(y - F - missing, a)
-        if missing == 0:
-            return slope, curvature
-        # In one tree: what is missing to the median, over the learning rate, and a step from there.
-        return _firm(slope - curvature * missing / fit.rate, curvature)
+            fit.rate = moved / away
+            # Otherwise the first round was not made by this objective.
+            if 0 < fit.rate < 1:
+                return _common_step((away - moved) / fit.rate, y - fit.middle, a)
+        fit.steps += 1
+        if isinstance(self.loss, Loss):
+            return self._derivatives(self.loss, fit, y - F, a)
+        return self._judged(fit, y, F, a)
 
-    def _derivatives(self, r: Array, a: Array) -> tuple[Array, Array]:
+    def _fit_of(self, y: Array, F: Array, a: Array) -> "_Fit":
+        """Return what is known of the fit to these targets; in ``cv`` several take turns."""
+        key = hash(y.tobytes())
+        fit = self._fits.get(key)
+        begins = F.min() == F.max() and (fit is None or fit.rounds != 1 or F[0] == fit.start)
+        if fit is None or begins:
+            middle = quantile(y, 0.5, a)
+            # Predictions that differ were started by the user.
+            start = float(F[0]) if begins else middle
+            fit = self._fits[key] = _Fit(start, middle)
+        return fit
+
+    def _derivatives(self, given: Loss, fit: "_Fit", r: Array, a: Array) -> tuple[Array, Array]:
         s = r * r
-        if self._fit.loss is None or self._fit.learns:
-            self._fit.loss = self.loss.resolve(s, a)
-        loss = self._fit.loss
-        self.sigma_ = loss.scale
-        return -a * loss.psi(r), a * loss.metric(s, loss.weight(s))
+        if fit.loss is None or fit.learns:
+            fit.loss = given.resolve(s, a)
+        self.sigma_ = fit.loss.scale
+        return -a * fit.loss.psi(r), a * fit.loss.metric(s, fit.loss.weight(s))
+
+    def _judged(self, fit: "_Fit", y: Array, F: Array, a: Array) -> tuple[Array, Array]:
+        r = y - F
+        if fit.judge is None:
+            fit.judge = LeafJudge((y - fit.middle) ** 2)
+            fit.judge.judge(r, F, a)
+        elif fit.learns:
+            fit.judge.judge(r, F, a)
+        self.sigma_ = fit.judge.sigma
+        slope, curvature = fit.judge.derivatives(r, fit.learns)
+        return a * slope, a * curvature
 
 
 @dataclass
 class _Fit:
     """What is remembered between the rounds of one fit."""
 
-    start: float = 0.0
-    middle: float = 0.0
+    start: float
+    middle: float
     rounds: int = 0
+    #: Rounds after the way to the middle.
+    steps: int = 0
     #: The learning rate, as the first round shows it.
     rate: float = 0.1
     loss: Loss | None = None
+    judge: LeafJudge | None = None
 
     @property
     def learns(self) -> bool:
@@ -125,22 +151,20 @@ class _Fit:
         Later they get smaller because the trees overfit the noise.
         """
         rate = min(max(self.rate, 0.0), 1.0)
-        return (1 - rate) ** self.rounds > 0.1
+        return (1 - rate) ** self.steps > 0.1
 
 
 def _common_step(step: float, r: Array, a: Array) -> tuple[Array, Array]:
     """Return slopes that give all rows the same step.
 
-    They differ by 1% according to the signs of the residuals, with the same mean: LightGBM stops
-    at a tree without a split.
+    LightGBM stops at a tree without a split, so steps differ according to the signs of the
+    residuals, with the same mean: by 1% of the scale, or what single precision can tell apart.
+    Their unit makes penalties on leaves negligible.
     """
     sign = np.sign(r)
-    return _firm(-a * step * (1 + 0.01 * (sign - np.average(sign, weights=a))), a)
-
-
-def _firm(slope: Array, curvature: Array) -> tuple[Array, Array]:
-    """Return slope and curvature in a unit in which penalties on leaves are negligible."""
-    return 1e4 * slope, 1e4 * curvature
+    differ = max(0.01 * mad(r * r, a), 1e-5 * abs(step))
+    slope = -a * (step + differ * (sign - np.average(sign, weights=a)))
+    return 1e4 * slope, 1e4 * a
 
 
 def xgboost_metric(first: Any, second: Any, sample_weight: Any = None) -> Any:

@@ -43,7 +43,7 @@ def error(way, predict, origin=0.0):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("origin", [0.0, 500.0])
+@pytest.mark.parametrize("origin", [0.0, 500.0, -3e4])
 def test_all_four_ways_withstand_spoilt_targets_far_from_zero(origin):
     X, y, bad = rows(0, origin=origin)
     plain = lightgbm.LGBMRegressor(n_estimators=ROUNDS, verbose=-1, n_jobs=1)
@@ -51,6 +51,58 @@ def test_all_four_ways_withstand_spoilt_targets_far_from_zero(origin):
     assert error("", plain.fit(X, y).predict, origin) > 2 * clean
     for way, predict in fits(X, y, Objective(), np.ones(400)):
         assert error(way, predict, origin) < 1.7 * clean, way
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("spoilt", [0.0, 0.2])
+def test_a_group_far_from_the_median_is_learnt(spoilt):
+    """Twenty deviations below the rest, beyond what a redescending loss sees."""
+    X, y, _ = rows(5, spoilt)
+    low = np.random.default_rng(5).uniform(size=400) < 0.1
+    X, y = np.column_stack([X, low]), y - 100.0 * low
+    X_new = np.column_stack([make_friedman1(400, random_state=98)[0], np.ones(400)])
+    for model in (
+        xgboost.XGBRegressor(objective=Objective(), n_jobs=1),
+        lightgbm.LGBMRegressor(objective=Objective(), verbose=-1, n_jobs=1),
+    ):
+        assert np.mean(model.fit(X, y).predict(X_new)) < -75
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_clean_targets_cost_little():
+    ratios = []
+    for seed in range(3):
+        X, y, _ = rows(seed, 0.0)
+        for way, predict in fits(X, y, Objective()):
+            plain = xgboost.XGBRegressor if "xgb" in way.lower() else lightgbm.LGBMRegressor
+            options = {} if "xgb" in way.lower() else {"verbose": -1}
+            model = plain(n_estimators=ROUNDS, n_jobs=1, **options).fit(X, y)
+            ratios.append(error(way, predict) / error("", model.predict))
+    assert np.exp(np.mean(np.log(ratios))) < 1.02
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_cross_validation_with_one_objective_for_all_folds():
+    X, y, _ = rows(6, origin=500.0)
+    table = xgboost.cv(
+        {"nthread": 1, "disable_default_eval_metric": True},
+        xgboost.DMatrix(X, y),
+        30,
+        nfold=3,
+        obj=Objective(),
+        custom_metric=xgboost_metric,
+        as_pandas=False,
+    )
+    assert table["test-robust_error-mean"][-1] < 12
+    found = lightgbm.cv(
+        {"objective": Objective(), "metric": "None", "verbose": -1, "num_threads": 1},
+        lightgbm.Dataset(X, y),
+        30,
+        nfold=3,
+        stratified=False,
+        feval=lightgbm_metric,
+    )
+    assert found["valid robust_error-mean"][-1] < 12
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")

@@ -17,6 +17,7 @@ __all__ = [
     "FAR_OUT",
     "ONCE",
     "RULES",
+    "centred_scale",
     "cutoff",
     "mad",
     "median",
@@ -162,6 +163,30 @@ def shortest_half(P: Array) -> tuple[Array, Array]:
     factor = h / n / float(chdtr(3, chdtri(1, 1 - h / n))) if h < n else 1.0
     deviation = np.sqrt(factor * np.maximum(variance[best], 0.0))
     return np.asarray(mean[best] + middle[:, 0]), np.asarray(deviation)
+
+
+def centred_scale(e: Array, a: Array) -> tuple[float, float]:
+    """Return centre and scale of values, each counted ``a`` times: their univariate MCD.
+
+    Where half of the values are equal the scale is the MAD, or what takes its place.
+
+    Examples
+    --------
+    >>> centred_scale(np.array([1.0, 2.0, 3.0, 50.0]), np.ones(4))[0]
+    2.0
+    """
+    counted = _repeated(e, a)
+    centre, scale = shortest_half(counted[None])
+    return float(centre[0]), float(scale[0]) or mad((counted - centre) ** 2)
+
+
+def _repeated(e: Array, a: Array) -> Array:
+    """Return the values, in order, each as often as it counts; at most ten times their number."""
+    order = np.argsort(e, kind="stable")
+    total = np.cumsum(a[order])
+    m = min(max(round(total[-1]), 1), 10 * len(e))
+    places = np.searchsorted(total, (np.arange(m) + 0.5) / m * total[-1])
+    return np.asarray(e[order][np.minimum(places, len(e) - 1)])
 
 
 Rule = Callable[[Array, Array | None, int], float]

@@ -12,6 +12,8 @@ biweight of the errors that fits without them made in the round before, then ask
 - Rows that are hard to predict look like spoilt ones, and a fit without them predicts them worse
   still. So a round counts only if it predicts all rows better than the rounds before, by the mean
   log density of its errors (`kmpe.choice.evidence`): a spoilt row costs all rounds alike.
+- The errors of a round come from fits with the weights of the σ before. A few spoilt rows that
+  supported each other then may look well predicted, so the round to believe is repeated at its σ.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +24,7 @@ import numpy as np
 from kmpe.arrays import Array
 from kmpe.choice.evidence import surprise
 from kmpe.losses import Loss, Squared, Tukey
-from kmpe.losses.scale import mad, shortest_half
+from kmpe.losses.scale import centred_scale, mad
 
 __all__ = ["Round", "believed", "bounded", "descent", "weighed"]
 
@@ -39,6 +41,8 @@ class Round:
     errors: Array
     #: -log density of each row's errors.
     surprise: Array
+    #: The round whose errors gave the weights, at the same σ.
+    repeats: "Round | None" = None
 
     def beats(self, other: "Round", a: Array) -> bool:
         """Return whether rows are predicted better than by another round, beyond chance.
@@ -66,7 +70,7 @@ class Round:
 
 
 def descent(T: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
-    """Yield the rounds: all rows alike, then from each start σ from wide to the noise.
+    """Yield the rounds: all rows alike, from each start σ from wide to the noise, the best again.
 
     Parameters
     ----------
@@ -81,9 +85,17 @@ def descent(T: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round
     """
     ones = np.ones(len(T))
     E = errors(ones)
-    yield Round(Squared(), ones, E, surprise(E, a))
+    rounds = [Round(Squared(), ones, E, surprise(E, a))]
+    yield rounds[0]
     for start in (E, T):
-        yield from _path(start, a, errors, n_rounds)
+        for this in _path(start, a, errors, n_rounds):
+            rounds.append(this)
+            yield this
+    best = believed(rounds, a)
+    if not best.loss.quadratic:
+        w = weighed(best, a)
+        E = errors(w)
+        yield Round(best.loss, w, E, surprise(E, a), repeats=best)
 
 
 def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
@@ -109,14 +121,16 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
 def believed(rounds: list[Round], a: Array) -> Round:
     """Return the round to believe: the widest σ that the best round does not beat beyond chance.
 
-    Breiman's rule (1984): the narrower σ, the more rows that are hard to predict are left out.
+    Breiman's rule (1984): the narrower σ, the more rows that are hard to predict are left out. Its
+    repetition takes its place, unless that is worse beyond chance.
     """
-    best = min(rounds, key=lambda this: float(np.average(this.surprise, weights=a)))
+    *first, last = rounds if rounds[-1].repeats else (*rounds, rounds[0])
+    best = min(first, key=lambda this: float(np.average(this.surprise, weights=a)))
     if not best.beats(rounds[0], a):
         return rounds[0]
-    return max(
-        (this for this in rounds[1:] if not best.beats(this, a)), key=lambda this: this.loss.scale
-    )
+    equal = (this for this in first[1:] if not best.beats(this, a))
+    widest = max(equal, key=lambda this: this.loss.scale)
+    return last if last.repeats is widest and not widest.beats(last, a) else widest
 
 
 def weighed(best: Round, a: Array) -> Array:
@@ -155,18 +169,6 @@ def _distances(E: Array, a: Array) -> tuple[Array, float]:
 
     Several targets are put on one scale each, and have the root mean square of their distances.
     """
-    counted = np.array([_repeated(e, a) for e in E.T])
-    centre, scale = shortest_half(counted)
-    rest = [mad(e * e) for e in counted - centre[:, None]]  # where half of the errors are equal
-    scale = np.where(scale > 0, scale, rest)
+    centre, scale = np.array([centred_scale(e, a) for e in E.T]).T
     z = (E - centre) / scale
     return np.sqrt(np.mean(z * z, axis=1)) * scale[0], float(scale[0])
-
-
-def _repeated(e: Array, a: Array) -> Array:
-    """Return the values, in order, each as often as it counts; at most ten times their number."""
-    order = np.argsort(e, kind="stable")
-    total = np.cumsum(a[order])
-    m = min(max(round(total[-1]), 1), 10 * len(e))
-    places = np.searchsorted(total, (np.arange(m) + 0.5) / m * total[-1])
-    return np.asarray(e[order][np.minimum(places, len(e) - 1)])
