@@ -166,6 +166,11 @@ def show_map(rows, *, beside):
 def show_sums(rows, *, beside):
     """Print the lost draws by each side of the map."""
     print("\nLost in all: " + counted(rows, beside=beside) + f" of {len(rows)} draws")
+    places = defaultdict(lambda: [False, False])
+    for cell, own, peer in rows:
+        places[cell] = [places[cell][0] or own, places[cell][1] or bool(peer)]
+    found = counted([(cell, *lost) for cell, lost in places.items()], beside=beside)
+    print(f"Cells with a lost draw: {found} of {len(places)}")
     for field in Cell._fields:
         groups = defaultdict(list)
         for row in rows:
