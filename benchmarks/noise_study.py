@@ -2,8 +2,8 @@
 
 ``make study`` runs it and writes docs/noise.md with its pictures. Each draw has d = 5 Gaussian
 inputs, Gaussian slopes, an intercept of 0, and the same noise for every method. ``--constants``
-prints the error with halved and doubled constants of `kmpe.choice.noise` over that with them as
-they are, least, geometric mean and largest over the noises.
+prints the error with halved and doubled constants of `kmpe.choice.dictionary` over that with them
+as they are, least, geometric mean and largest over the noises.
 """
 
 import argparse
@@ -167,22 +167,23 @@ def own_errors(names, sizes, seeds):
 
 def constants(names, sizes, draws, first_seed):
     """Print what halving and doubling the constants of the dictionary does to the error."""
-    from kmpe.choice import noise
+    from kmpe.choice import dictionary
 
-    tables = [noise._shapes, noise._components, noise._log_likelihoods, noise._masses]
+    tables = [dictionary.shapes, dictionary.core_densities]
+    tables += [dictionary.log_likelihoods, dictionary.masses]
     seeds = range(first_seed, first_seed + draws)
     plain = own_errors(names, sizes, seeds)
     for constant in ("_SPREADS", "_SHARES", "_CORNERS", "_FREEDOMS"):
-        value = getattr(noise, constant)
+        value = getattr(dictionary, constant)
         for factor in (0.5, 2.0):
-            setattr(noise, constant, tuple(factor * x for x in value))
+            setattr(dictionary, constant, tuple(factor * x for x in value))
             for table in tables:
                 table.cache_clear()
             changed = own_errors(names, sizes, seeds)
             logs = np.log([changed[key] / plain[key] for key in plain])
             least, mean, most = np.exp([logs.min(), logs.mean(), logs.max()])
             print(f"{factor:g} {constant:10} {least:.3f} {mean:.3f} {most:.3f}", flush=True)
-        setattr(noise, constant, value)
+        setattr(dictionary, constant, value)
 
 
 def over_best_peer(name, error):

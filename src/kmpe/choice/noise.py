@@ -4,13 +4,8 @@ A hundred residuals alone say little about a tail or an edge. With a dictionary 
 give a posterior, and with it a mean density, as smooth as the entries and as certain as the rows
 allow (Hoeting, Madigan, Raftery and Volinsky 1999).
 
-A shape is a core f with a share ε of outliers, (1 - ε) f(x / s) / s + ε g(x), Huber's (1964) model
-of gross errors. The scale s of the core is unknown; g has one of two spreads in units of the MAD
-of the residuals. In units of s, rows far out would say that s is large.
-
-Densities are tabulated against log |r|, in which a change of scale is a shift: the likelihood of
-every shape at every scale is one matrix product, and the mean density another. The prior is flat
-over the four families of cores, over the shapes of a family, and over the scales.
+The likelihood of every shape of `kmpe.choice.dictionary` at every scale is one matrix product, and
+the mean density another.
 
 Equal targets (counts, ratings, many zeros) come from rounding and censoring, not from a density
 with a spike. If the most frequent value has a share p of the rows, residuals are smoothed by a
@@ -19,45 +14,30 @@ p = gap φ(0) / σ, so that this is 0.4 gaps; with half of the targets 0 it is h
 ties σ / n.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from kmpe.arrays import ROUNDING, Array
+from kmpe.choice.dictionary import (
+    FARTHEST,
+    FIRST,
+    GRID,
+    SHIFTS,
+    STEP,
+    core_densities,
+    log_likelihoods,
+    masses,
+    outlier_densities,
+    shapes,
+)
 from kmpe.losses import Loss
 from kmpe.losses.scale import quantile
 
 __all__ = ["GRID", "Noise", "granularity", "infer"]
 
-Shape = Callable[[Array], Array]
-
-# The standard error of the log scale of 800 Gaussian rows, √(1 / 2n).
-_STEP = 0.025
-_FIRST, _LAST = -280, 375
-#: The values of |r| / σ at which densities are tabulated: 0.001 to 11 500, 2.5% apart.
-GRID = np.exp(_STEP * np.arange(_FIRST, _LAST))
-# Scales from 0.55 to 1.8 MAD: for 30 rows the log of the MAD has a standard error of 0.2 to 0.26.
-_SHIFTS = np.arange(-24, 25)
-_LOG_X = _STEP * np.arange(_FIRST - 24, _LAST + 24)
-# The dictionary: corners of Huber's densities, powers, degrees of freedom, shares of outliers, and
-# the scales of their density (Student's t2) in units of the MAD. The mean squared error of the
-# slopes over ten noises with 100 and 300 rows changes by less than 1% when shares, corners or
-# degrees of freedom are halved or doubled; halved spreads have 0.96 (uniform noise with outliers
-# near by 0.62, far outliers 1.03), doubled ones 1.02 (1.35)
-# (`python benchmarks/noise_study.py --constants --draws 60 --sizes 100 300 --first-seed 230000`).
-_CORNERS = (0.75, 1.5)
-_FLAT = dict.fromkeys((2.5, 3.5, 6.0), "between Gaussian and uniform")
-_FLAT |= dict.fromkeys((12.0, 30.0), "uniform")
-_FREEDOMS = (1.5, 2.0, 3.0, 5.0, 9.0)
-_SHARES = (0.03, 0.1, 0.25)
-_SPREADS = (5.0, 20.0)
-# The distance of an outlier is not informative of the core: residuals are Winsorised here.
-_FARTHEST = 30.0
-_NEAR = round(np.log(_FARTHEST) / _STEP) - _FIRST
 _BLUR = ndtri((np.arange(9) + 0.5) / 9)
 
 
@@ -85,22 +65,31 @@ class Noise:
         """
         # Only shapes and scales of non-negligible probability, typically a tenth of all.
         likely = self.posterior >= 1e-3 * self.posterior.max()
-        shapes, shifts = likely.any(axis=1), likely.any(axis=0)
-        mix = _shapes()[1][shapes]
-        mass, score = (table[:, shifts] for table in _masses())
+        entries, shifts = likely.any(axis=1), likely.any(axis=0)
+        _, core, outliers, _ = shapes()
+        mixture = np.hstack([core, outliers])[entries]
+        x, mass, score = masses()
+        # A core at another scale is the same with ψ at shifted places of the log grid.
+        places = x[0] * np.exp(STEP * (SHIFTS[0] + np.arange(len(x) + len(SHIFTS) - 1)))
         squares, slopes = [], []
         for criterion in (loss, plain):
-            psi = criterion.psi(GRID * self.sigma) / self.sigma
-            squares.append(mix @ (mass @ psi**2))
-            slopes.append(np.maximum(mix @ (score @ psi), 0.0) ** 2)
+            psi = criterion.psi(places * self.sigma) / self.sigma
+            windows = np.lib.stride_tricks.sliding_window_view(psi, len(x))
+            # E[ψ'] = E[ψ s] with the score s, by integration by parts: ψ' may have jumps.
+            square, slope = mass @ windows[shifts].T ** 2, score @ windows[shifts].T
+            # The scale of outliers is fixed.
+            same, far = windows[len(SHIFTS) // 2], slice(core.shape[1], None)
+            square[far], slope[far] = (mass[far] @ same**2)[:, None], (score[far] @ same)[:, None]
+            squares.append(mixture @ square)
+            slopes.append(np.maximum(mixture @ slope, 0.0) ** 2)
         above, below = squares[0] * slopes[1], squares[1] * slopes[0]
         # A loss may have infinite variance under a shape; the ratio is bounded by 4.
         most = 4.0
         ratios = np.full(above.shape, most)
         suits = above < most * below
         ratios[suits] = above[suits] / below[suits]
-        belief = self.posterior[np.ix_(shapes, shifts)]
-        # Above 0, also if the plain loss has infinite variance under a shape.
+        belief = self.posterior[np.ix_(entries, shifts)]
+        # Above 0, also where the plain loss does not suit a shape at all.
         belief, roots = belief / belief.sum(), np.sqrt(np.maximum(ratios, ROUNDING))
 
         def beyond(limit: float) -> float:
@@ -141,9 +130,9 @@ def infer(r: Array, a: Array, leverage: Array | float = 0.0, grain: float | None
     posterior = _posterior(_counts(r / sigma, a, grain))
     # One outlier is added to the rows (a pseudo-count), as outliers are always possible.
     n = float(a.sum())
-    density = (n * _mean_density(posterior) + _components()[-len(_SPREADS), 0]) / (n + 1)
+    density = (n * _mean_density(posterior) + outlier_densities(GRID)[0]) / (n + 1)
     kinds: dict[str, float] = {}
-    for name, p in zip(_shapes()[0], posterior.sum(axis=1).tolist(), strict=True):
+    for name, p in zip(shapes().names, posterior.sum(axis=1).tolist(), strict=True):
         kinds[name] = kinds.get(name, 0.0) + p
     kinds = dict(sorted(kinds.items(), key=lambda item: -item[1]))
     return Noise(sigma, grain, kinds, np.log(density), posterior)
@@ -167,116 +156,27 @@ def _unit(r: Array, a: Array, grain: float) -> float:
 
 
 def _counts(x: Array, a: Array, grain: float) -> Array:
-    """Return the number of rows at each point of the `GRID`, smoothed by the grain."""
-    blur = grain * _BLUR if grain > _STEP else np.zeros(1)  # not if it is narrower than a cell
-    places = np.clip(np.abs(x[:, None] + blur), GRID[0], _FARTHEST)
-    cell = np.rint(np.log(places) / _STEP).astype(np.intp) - _FIRST
+    """Return how many rows fall to each point of the `GRID`, blurred by the grain."""
+    blur = grain * _BLUR if grain > STEP else np.zeros(1)  # none that is narrower than a cell
+    places = np.clip(np.abs(x[:, None] + blur), GRID[0], FARTHEST)
+    cell = np.rint(np.log(places) / STEP).astype(np.intp) - FIRST
     mass = np.repeat(a / len(blur), len(blur))
     return np.bincount(cell.ravel(), mass, len(GRID)).astype(np.float64)
 
 
 def _posterior(counts: Array) -> Array:
     """Return the probability of each shape at each scale."""
-    log_joint = _log_likelihoods() @ counts[: _NEAR + 1] + _shapes()[2][:, None]
+    cells = np.flatnonzero(counts)
+    log_joint = (counts[cells] @ log_likelihoods()[cells]).reshape(-1, len(SHIFTS))
+    log_joint += shapes().log_prior[:, None]
     joint = np.exp(log_joint - log_joint.max())
     return np.asarray(joint / joint.sum())
 
 
 def _mean_density(posterior: Array) -> Array:
     """Return the density at the `GRID`, averaged over shapes and scales."""
-    share = _shapes()[1].T @ posterior
-    counts = share > ROUNDING
-    return np.asarray(share[counts] @ _components()[counts])
-
-
-@cache
-def _shapes() -> tuple[tuple[str, ...], Array, Array]:
-    """Return names of the shapes, the share of each component in them, and their log priors."""
-    families = _families()
-    count = sum(len(cores) for cores, _ in families)
-    pure, spreads = np.eye(count + len(_SPREADS))[:count], np.eye(count + len(_SPREADS))[count:]
-    names, mixtures, log_prior = [], [], []
-    first = 0
-    for cores, shares in families:
-        outliers = [(0.0, spreads[0])] + [(share, g) for share in shares for g in spreads]
-        for number, (name, _) in enumerate(cores, first):
-            for share, g in outliers:
-                names.append(f"{name} with {share:.0%} outliers" if share else name)
-                mixtures.append((1 - share) * pure[number] + share * g)
-                log_prior.append(-np.log(len(cores) * len(outliers)))
-        first += len(cores)
-    return tuple(names), np.array(mixtures), np.array(log_prior)
-
-
-@cache
-def _components() -> Array:
-    """Return densities at each scale and each point of the `GRID`: cores, then outliers.
-
-    Cores have the median of |x| of N(0, 1) at scale 1; the scale of outliers is fixed.
-    """
-    x = np.exp(_LOG_X)
-    tables = []
-    for _, core in (entry for cores, _ in _families() for entry in cores):
-        distribution = np.cumsum(np.exp(core(x)) * x)
-        median = np.interp(0.5 * distribution[-1], distribution, _LOG_X + _STEP / 2)
-        density = np.exp(core(x * np.exp(median) / ndtri(0.75)))
-        density /= 2 * _STEP * (density @ x)
-        windows = np.lib.stride_tricks.sliding_window_view(density, len(GRID))[::-1]
-        tables.append(windows * np.exp(-_STEP * _SHIFTS)[:, None])
-    for spread in _SPREADS:
-        density = np.exp(_student(2.0)(GRID / spread))
-        tables.append(np.tile(density / (2 * _STEP * (density @ GRID)), (len(_SHIFTS), 1)))
-    return np.array(tables)
-
-
-@cache
-def _log_likelihoods() -> Array:
-    """Return the log density of each shape at each scale, at the `GRID` up to the farthest."""
-    density = np.tensordot(_shapes()[1], _components()[:, :, : _NEAR + 1], 1)
-    return np.log(np.maximum(density, np.finfo(np.float64).tiny))
-
-
-@cache
-def _masses() -> tuple[Array, Array]:
-    """Return the mass of each component at each scale on the `GRID`, and its mass times -f'/f.
-
-    E[ψ'] = E[ψ s] with the score s = -f'/f, by integration by parts: ψ' may have jumps.
-    """
-    density = _components()
-    return 2 * _STEP * density * GRID, -2 * np.gradient(density, axis=2)
-
-
-def _families() -> list[tuple[list[tuple[str, Shape]], tuple[float, ...]]]:
-    """Return families of cores with the shares of outliers: Gaussian, peaked, flat, heavy-tailed.
-
-    Student's t has outliers of its own.
-    """
-    between = "between Laplace and Gaussian"
-    gaussian = [("Gaussian", _power(2.0))]
-    peaked = [("Laplace", _power(1.0)), *((between, _least_favourable(k)) for k in _CORNERS)]
-    flat = [(name, _power(p)) for p, name in _FLAT.items()] + [("sine wave", _arcsine)]
-    student = [(f"Student's t with {nu:g} degrees of freedom", _student(nu)) for nu in _FREEDOMS]
-    heavy = [("Cauchy", _student(1.0)), *student]
-    return [(gaussian, _SHARES), (peaked, _SHARES), (flat, _SHARES), (heavy, ())]
-
-
-def _power(p: float) -> Shape:
-    """Return -|x|^p, the log density up to a constant: Laplace, Gauss, and towards uniform."""
-    return lambda x: np.asarray(-(x**p))
-
-
-def _least_favourable(k: float) -> Shape:
-    """Return Huber's (1964) least favourable log density: Gaussian up to k, Laplace beyond."""
-    return lambda x: np.where(x < k, -x * x / 2, k * k / 2 - k * x)
-
-
-def _student(nu: float) -> Shape:
-    """Return the log density of Student's t up to a constant."""
-    return lambda x: np.asarray(-(nu + 1) / 2 * np.log1p(x * x / nu))
-
-
-def _arcsine(x: Array, blur: float = 0.05) -> Array:
-    """Return the log density of the values of a sine wave, with its infinite edges smoothed."""
-    values = np.sin(np.pi * (np.arange(200) + 0.5) / 200 - np.pi / 2)
-    z = (np.minimum(x, 1 + 30 * blur)[:, None] - values) / blur
-    return np.asarray(np.log(np.exp(-0.5 * z * z).mean(axis=1)))
+    _, core, outliers, _ = shapes()
+    by_shift = (core.T @ posterior * np.exp(-STEP * SHIFTS)).T @ core_densities()
+    cores = [row[k : k + len(GRID)] for k, row in enumerate(by_shift[::-1])]
+    far = posterior.sum(axis=1) @ outliers @ outlier_densities(GRID)
+    return np.asarray(np.sum(cores, axis=0) + far)
