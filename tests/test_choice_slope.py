@@ -5,7 +5,7 @@ import pytest
 
 from every_loss import LOSSES, name
 from kmpe.choice.slope import mean_slope
-from kmpe.losses import KMPE, Correntropy, Squared
+from kmpe.losses import KMPE, MPE, Correntropy, Squared
 
 RNG = np.random.default_rng(0)
 A = RNG.uniform(size=300)
@@ -38,3 +38,11 @@ def test_it_is_one_for_least_squares_and_never_hardly_positive():
     w = np.average(beyond.weight(s), weights=A)
     assert mean_slope(beyond, s + 1, A, 1) >= 0.25 * np.average(beyond.weight(s + 1), weights=A) > 0
     assert w > 0
+
+
+@pytest.mark.parametrize("loss", [MPE(1.0), MPE(0.6), KMPE(p=1, sigma=1.0)], ids=name)
+def test_a_singular_loss_does_not_follow_the_smallest_residual(loss):
+    s = RNG.chisquare(1, 300)
+    met = s.copy()
+    met[np.argmin(s)] = 0.0
+    assert mean_slope(loss, met, A, 1) == pytest.approx(mean_slope(loss, s, A, 1), rel=0.05)

@@ -649,3 +649,32 @@ def test_a_penalty_beside_which_the_start_is_far_off(n):
     model = RobustLinearRegression(KMPE(4.0), alpha=0.1).fit(X, y)
     assert abs(model.coef_[0]) * np.abs(X).max() < 1e-100
     assert model.loss_.scale < 10
+
+
+@pytest.mark.filterwarnings("ignore::kmpe.estimators.inputs.RobustnessWarning")
+def test_a_loss_that_sees_next_to_no_row_has_intervals_all_the_same():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(250, 2)), 1e4 * rng.normal(size=250)
+    y[0] = 2.0
+    X[0] = 0.0
+    model = RobustLinearRegression(KMPE(3.0, 2.0), fit_intercept=False).fit(X, y)
+    assert np.isfinite(model.loo_residuals_).all()
+    _, low, high = model.predict(X, return_interval=0.9)
+    assert np.all(high > low)
+
+
+@pytest.mark.filterwarnings("ignore::kmpe.estimators.inputs.RobustnessWarning")
+def test_weights_that_stand_for_fewer_rows_than_coefficients():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        X, y, a = rng.normal(size=(8, 6)), rng.normal(size=8), rng.uniform(0.5, 2, 8)
+        model = RobustLinearRegression().fit(X, y, sample_weight=a)
+        assert np.isfinite(model.coef_).all()
+        assert np.abs(model.predict(X)).max() < 100
+
+
+@pytest.mark.filterwarnings("ignore::kmpe.estimators.inputs.RobustnessWarning")
+def test_standard_errors_whose_squares_overflow_are_none():
+    X, y, _ = draw(40, 3)
+    model = RobustLinearRegression(MPE(4.0), fit_intercept=False).fit(1e-11 * X, 1e73 * y)
+    assert np.isnan(model.coef_cov_).all()

@@ -498,7 +498,7 @@ def test_the_unit_of_the_weights_does_not_matter(unit):
 
 def test_moments_that_overflow_are_refused_in_words():
     rng = np.random.default_rng(0)
-    X = 9e80 * np.eye(2)[rng.integers(0, 2, 8)]
+    X = 9e80 * np.eye(3)[rng.integers(0, 3, 8)]
     with pytest.raises(ValueError, match=r"the cost overflows.*rescale"):
         RobustPCA(loss=MPE(4.0)).fit(X, sample_weight=1e100 * rng.uniform(0.5, 2, 8))
 
@@ -515,3 +515,14 @@ def test_rows_that_are_all_zero_and_of_weights_24_decades_apart():
     a = 10.0 ** np.random.default_rng(0).choice([-12, 12], 70)
     model = RobustPCA(67, loss=KMPE(0.7)).fit(np.zeros((70, 300)), sample_weight=a)
     assert not model.explained_variance_.any()
+
+
+@pytest.mark.parametrize("loss", [KMPE(0.7), None])
+def test_counts_are_repeats_where_most_rows_are_met_exactly(loss):
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        X = rng.normal(size=(3, 6))
+        one = RobustPCA(1, loss=loss).fit(X, sample_weight=[3, 1, 1])
+        other = RobustPCA(1, loss=loss).fit(X[[0, 0, 0, 1, 2]])
+        same = one.reconstruction_errors(X), other.reconstruction_errors(X)
+        np.testing.assert_allclose(*same, atol=1e-4)

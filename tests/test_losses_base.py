@@ -237,3 +237,15 @@ def test_a_rule_must_be_resolved_before_use():
     resolved = loss.resolve(np.array([1.0, 4.0, 9.0]))
     assert resolved.sigma == pytest.approx(2.11 * 2 / 0.6745, rel=1e-3)
     assert resolved.resolve(np.array([100.0])) is resolved
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_the_bend_is_that_of_the_curvature_in_every_unit(loss):
+    s = np.array([0.0, 1e-3, 0.5, 2.0, 30.0])
+    expected = 2 * s * loss.curvature(s)
+    np.testing.assert_allclose(loss.bend(s), np.nan_to_num(expected), rtol=1e-12)
+    if hasattr(loss, "sigma"):
+        small = 1e-158
+        np.testing.assert_allclose(
+            loss.at(loss.scale * small).bend(s * small**2), loss.bend(s), rtol=1e-3, atol=1e-12
+        )

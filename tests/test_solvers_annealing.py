@@ -163,3 +163,12 @@ def test_bounded_gives_weight_to_residuals_of_many_components():
     assert free.weight(s).mean() < 1e-4 * KMPE(4, 1.0).weight(np.linspace(0, 9)).max()
     assert held.weight(s).mean() > 0.15 * KMPE(4, 1.0).weight(np.linspace(0, 9)).max()
     assert held.weight(10 * s).max() < 1e-6
+
+
+@pytest.mark.parametrize("loss", [Correntropy(), Tukey(), KMPE(p=1)], ids=name)
+def test_a_rule_does_not_ask_whether_residuals_are_zero_or_rounding(loss):
+    H = np.column_stack([np.random.default_rng(0).normal(size=(40, 1)), np.ones(40)])
+    T = np.where(np.arange(40) < 12, -20.0, 0.0)[:, None]
+    problem = Ridge.of(Rows.of(H, T))
+    one, other = (resolve(problem, loss, np.full((2, 1), value)) for value in (0.0, 1e-81))
+    assert one.scale == other.scale < 1e-6

@@ -4,6 +4,7 @@ import numpy as np
 
 from kmpe.arrays import Array
 from kmpe.losses import Loss
+from kmpe.losses.scale import mad
 
 __all__ = ["mean_slope"]
 
@@ -12,7 +13,11 @@ def mean_slope(loss: Loss, s: Array, a: Array, dim: int) -> float:
     """Return E[ψ'] at squared residuals ``s``.
 
     For least squares it is 1. If the mean of ψ' is hardly positive, the mean weight bounds it.
+    A singular loss has no bound near zero: there residuals are taken at the standard error of a
+    location, σ / √n, as none is known more exactly than that.
     """
+    if loss.singular:
+        s = np.maximum(s, mad(s, a, dim) ** 2 / max(float(a.sum()), 1.0))
     w = loss.weight(s)
-    slope = float(np.average(w + 2 / dim * s * loss.curvature(s), weights=a))
+    slope = float(np.average(w + loss.bend(s) / dim, weights=a))
     return max(slope, 0.25 * float(np.average(w, weights=a)))

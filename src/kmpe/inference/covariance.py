@@ -76,17 +76,18 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
     blocks = []
     for j in range(problem.dim):
         mean, square = _slopes(problem, loss, theta, j, scale)
-        if mean <= 0:
+        middle, bread = problem.rows.total(_Bread(theta, loss, j, width))
+        M = _bread(mean, float(middle) / n, bread, gram, whiten, problem.penalties)
+        if mean <= 0 or not np.isfinite(M).all():
             blocks.append(np.full((k, k), np.nan))
             continue
         growth = 1 + k / n * max(square / mean / mean - 1, 0.0)
-        middle, bread = problem.rows.total(_Bread(theta, loss, j, width))
-        M = _bread(mean, float(middle) / n, bread, gram, whiten, problem.penalties)
         root = whitening(M)
         V = projected(root * np.sqrt(mean)) if V is None else V
         (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, width, V))
         inverse = root @ root.T
-        blocks.append(growth**2 * inverse @ Q @ inverse)
+        with np.errstate(over="ignore", invalid="ignore"):  # as in _Slopes
+            blocks.append(growth**2 * inverse @ Q @ inverse)
     return Covariance(np.array(blocks), root_of_inverse(problem.gram()) if V is None else V)
 
 
@@ -203,8 +204,9 @@ def _smoothed_slope(loss: Loss, R: Array, j: int, width: float) -> Array:
         return _slope(loss, R, j)
     others = np.einsum("ij,ij->i", R, R) - R[:, j] ** 2
     ends = [R[:, j] + step for step in (width, -width)]
-    high, low = (end * loss.weight(others + end**2) for end in ends)
-    return np.asarray((high - low) / (2 * width))
+    with np.errstate(over="ignore", invalid="ignore"):  # as in _Slopes
+        high, low = (end * loss.weight(others + end**2) for end in ends)
+        return np.asarray((high - low) / (2 * width))
 
 
 def _least_ratio(B: Array, V: Array) -> float:

@@ -150,13 +150,15 @@ class Loss(ABC):
 
     def curvature(self, s: npt.ArrayLike) -> Array:
         """Return ρ''(s)."""
-        low, high = self._linear_outside
         with np.errstate(over="ignore", under="ignore"):
             t, scale2 = self._unit(s)
-            inside = self._curvature(self._inside(t)) / scale2
-        if low > 0 or high < math.inf:
-            inside = np.where((t < low) | (t > high), 0.0, inside)
-        return np.asarray(inside)
+            return np.asarray(self._bent(t) / scale2)
+
+    def bend(self, s: npt.ArrayLike) -> Array:
+        """Return 2 s ρ''(s), in units of σ: ρ'' alone overflows where σ is small."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            t, _ = self._unit(s)
+            return np.asarray(np.nan_to_num(2 * t * self._bent(t)))
 
     def metric(self, s: Array, w: Array) -> Array:
         """Return ρ' + 2 s max(ρ'', 0), which bounds the curvature of ½ ρ(‖e‖²) in e.
@@ -165,8 +167,8 @@ class Loss(ABC):
         """
         if self.concave:
             return w
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(w + np.nan_to_num(2 * s * np.maximum(self.curvature(s), 0.0)))
+        with np.errstate(over="ignore"):
+            return np.asarray(w + np.maximum(self.bend(s), 0.0))
 
     def psi(self, r: npt.ArrayLike) -> Array:
         """Return ψ(r) = r ρ'(r²), the derivative of ½ ρ(r²)."""
@@ -182,6 +184,12 @@ class Loss(ABC):
             bend = 2 * s * self.curvature(s)
         # Where s overflows, a curvature of 0 still means that ψ' is the weight.
         return np.asarray(self.weight(s) + np.where(np.isnan(bend), 0.0, bend))
+
+    def _bent(self, t: Array) -> Array:
+        """Return ρ₁''(t), which is 0 where ρ₁ is continued linearly."""
+        low, high = self._linear_outside
+        bent = self._curvature(self._inside(t))
+        return np.where((t < low) | (t > high), 0.0, bent) if low > 0 or high < math.inf else bent
 
     def _inside(self, t: Array) -> Array:
         low, high = self._linear_outside

@@ -74,7 +74,7 @@ class Floored:
                 high, low = (end * self.weight(end * end) for end in ends)
                 bend = (high - low) / (2 * width) - w
             else:
-                bend = 2 * inside * self.loss.curvature(inside)
+                bend = self.loss.bend(inside)
         return np.asarray(np.maximum(w + np.nan_to_num(bend) / dim, least * w))
 
     @cached_property

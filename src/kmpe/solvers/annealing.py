@@ -162,7 +162,7 @@ def settle(
     return Settled(resolved, theta, steps)
 
 
-def _widened(loss: Loss, s: Array, least: float = 0.2) -> Loss:
+def _widened(loss: Loss, s: Array, a: Array, least: float = 0.2) -> Loss:
     """Return the loss with σ increased until the squared residuals s have weight, if they can.
 
     The mean weight of the rows that are not far out must be at least ``least`` times the largest
@@ -170,22 +170,22 @@ def _widened(loss: Loss, s: Array, least: float = 0.2) -> Loss:
     Silverman's σ² shrinks as n^(-1/5) while squared norms of many components stay away from 0;
     without a bound the fit would follow single rows.
     """
-    share = _mean_weight(loss, s)
+    share = _mean_weight(loss, s, a)
     while share < least:
         wider = loss.at(2**0.25 * loss.scale)
-        before, share = share, _mean_weight(wider, s)
+        before, share = share, _mean_weight(wider, s, a)
         if share <= before:  # with p > 2 the weight at residual 0 is 0 for every σ
             break
         loss = wider
     return loss
 
 
-def _mean_weight(loss: Loss, s: Array) -> float:
+def _mean_weight(loss: Loss, s: Array, a: Array) -> float:
     """Return the mean weight over the largest one; 1 if the weights or the loss are unbounded."""
     if loss.singular or not (s.any() and loss.sup < math.inf):
         return 1.0
     largest = float(loss.weight(np.linspace(0, 10, 201) * loss.scale**2).max())
-    return float(loss.weight(s).mean()) / largest
+    return float(np.average(loss.weight(s), weights=a)) / largest
 
 
 def resolve(problem: Problem[Theta], loss: Loss, theta: Theta) -> Loss:
@@ -201,8 +201,9 @@ def _ruled(problem: Problem[Theta], loss: Loss, s: Array) -> Loss:
     """Return the loss with its rule applied; σ stays above rounding errors of exact fits."""
     if not loss.has_rule:
         return loss
-    resolved = loss.resolve(s, problem.sample_weight, problem.dim)
-    return resolved.at(max(resolved.scale, problem.least_scale))
+    least = problem.least_scale
+    resolved = loss.resolve(np.maximum(s, least**2), problem.sample_weight, problem.dim)
+    return resolved.at(max(resolved.scale, least))
 
 
 def _resolved(
@@ -218,7 +219,7 @@ def _resolved(
         # down with a quarter of outliers.
         most = 2 * loss.resolve(s, inside, problem.dim).scale
         resolved = resolved.at(min(resolved.scale, most))
-        resolved = _widened(resolved, s[inside > 0])
+        resolved = _widened(resolved, s[inside > 0], inside[inside > 0])
     with np.errstate(over="ignore"):
         penalty = problem.penalty(theta)
     if not math.isfinite(penalty):

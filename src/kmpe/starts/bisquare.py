@@ -95,7 +95,7 @@ def ranked(s: Array, a: Array, costs: Array) -> Index:
     are to meet, any two may be met. Then the fit that misses fewer rows comes first, and of these
     the one of least absolute residuals. Digits that rounding makes do not count.
     """
-    missed = (s > LEAST) @ a
+    missed = (s > 0) @ a
     return np.lexsort([eleven_digits(key) for key in (np.sqrt(s) @ a, missed, costs)])
 
 

@@ -252,21 +252,20 @@ def _descend(
 
 def least_absolute(data: Data, max_steps: int = 50) -> tuple[Array, float]:
     """Return the fit of least absolute residuals, and the scale of those it leaves over."""
-    Z, T, a, n = data
+    Z, T, a, _ = data
     theta = np.zeros((data.k, data.q))
     for _ in range(max_steps):
         R = data.residuals(theta[None])
         r = np.sqrt(_norms(R))
-        left = r > math.sqrt(LEAST)
-        if not left.any():
+        if not r.any():
             break
-        # It meets k rows: the median is that of the n - k others.
-        middle = quantile(r[0], min(1 - data.b, 1.0), a)
-        middle = middle if middle > math.sqrt(LEAST) else float(np.median(r[left]))
+        # It meets k rows: the median is that of the others.
+        middle = quantile(r[0], min(0.5 + 0.5 * data.k / len(Z), 1.0)) or np.median(r[r > 0])
         theta = theta + steps(Z, a / np.maximum(r, _SETTLED * middle), R)[0]
-    if n <= data.k:
+    # Weights far apart may stand for fewer rows than there are.
+    if len(Z) <= data.k:
         return theta, 0.0
-    middle = quantile(squared_norms(T - Z @ theta), 1 - data.b, a)
+    middle = quantile(squared_norms(T - Z @ theta), min(1 - data.b, 1.0), a)
     return theta, math.sqrt(middle / float(chdtri(data.q, 0.5)))
 
 
@@ -296,5 +295,7 @@ def _affordable(data: Data) -> int:
 
 
 def _norms(R: Array) -> Array:
-    """Return the squared norms of residuals of shape (fits, q, n)."""
-    return np.asarray(R[:, 0] ** 2 if R.shape[1] == 1 else np.einsum("cqn,cqn->cn", R, R))
+    """Return squared norms of residuals of shape (fits, q, n); those that are rounding are 0."""
+    s = R[:, 0] ** 2 if R.shape[1] == 1 else np.einsum("cqn,cqn->cn", R, R)
+    s[s <= LEAST] = 0.0
+    return np.asarray(s)

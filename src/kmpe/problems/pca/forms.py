@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from kmpe.arrays import Array
+from kmpe.arrays import ROUNDING, Array
 from kmpe.problems.base import Criterion, Weighted
 from kmpe.problems.pca.eigen import leading_eigenvectors
 from kmpe.problems.pca.points import Points
@@ -76,6 +76,9 @@ class Scatter(WeightedPCA):
         else:
             S, shift = self.scatter(weighted)
             total = float(np.trace(S))
+            # Directions in which weighted rows vary by rounding only stay where they were.
+            W = weighted.theta.W
+            S += ROUNDING * (total + float(shift @ shift)) * (W @ W.T)
         mean = self.points.offset + shift
         if m == 0:
             return Subspace(mean, np.zeros((d, 0)), np.zeros(0), total)

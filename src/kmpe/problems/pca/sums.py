@@ -20,6 +20,9 @@ __all__ = [
     "WeightedScores",
 ]
 
+# What the sums of a difference of squares are off by, as a share of them.
+_LAST_DIGITS = 16 * float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True)
 class Distances:
@@ -38,7 +41,7 @@ class Distances:
         return np.vstack([self.mean, self.W.T])
 
     def with_scores(self, block: Block) -> tuple[Array, Array, Array]:
-        """Return the distances, clipped at 0, the scores Wᵀy, one column per row, and ‖y‖²."""
+        """Return the distances, the scores Wᵀy, one column per row, and ‖y‖²."""
         # As (axes × rows): with few axes a third faster than (rows × axes).
         P, norms = self.axes @ block.H.T, block.T[:, 0]
         return self.of(P, norms), P[1:], norms
@@ -46,8 +49,11 @@ class Distances:
     def of(self, P: Array, norms: Array) -> Array:
         """Return the distances of rows, given their products with the axes and ‖y‖²."""
         T = P[1:] - (self.mean @ self.W)[:, None]
-        s = norms + (self.mean @ self.mean - 2 * P[0]) - np.einsum("ij,ij->j", T, T)
-        return np.asarray(np.maximum(s, 0.0, out=s))
+        square = float(self.mean @ self.mean)
+        s = norms + (square - 2 * P[0]) - np.einsum("ij,ij->j", T, T)
+        # Whether a row is met exactly must not be for the last digits to decide.
+        s[s <= _LAST_DIGITS * (norms + square)] = 0.0
+        return np.asarray(s)
 
 
 @dataclass(frozen=True)
