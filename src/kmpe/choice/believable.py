@@ -116,14 +116,17 @@ def weigh(errors: Errors, a: Array) -> tuple[Array, Mixture]:
 
 
 def _likeliest(z: Array, counts: Array) -> Mixture:
-    """Return the mixture of the largest likelihood, with a penalty for outliers."""
-    # BIC (Schwarz 1978): outliers have two more parameters.
-    charge, most, best = np.log(len(z)), -np.inf, Mixture(1.0)
+    """Return the mixture of the largest likelihood, with a penalty for parameters.
+
+    BIC (Schwarz 1978): the degrees of freedom are one more parameter, and outliers have two.
+    """
+    parameter, most, best = 0.5 * np.log(len(z)), -np.inf, Mixture(1.0)
     widths = np.append(1.0, _WIDTHS)
     t = (z / (_SCALES[:, None] * widths)[:, :, None]) ** 2
     for freedom in _FREEDOMS:
         log_densities = _log_unit(t, freedom) - np.log(_SCALES[:, None] * widths)[:, :, None]
-        plain = log_densities[:, 0] @ counts
+        charge = parameter if freedom < np.inf else 0.0
+        plain = log_densities[:, 0] @ counts - charge
         i = int(np.argmax(plain))
         if plain[i] > most:
             most, best = float(plain[i]), Mixture(float(_SCALES[i]), freedom)
@@ -131,7 +134,7 @@ def _likeliest(z: Array, counts: Array) -> Mixture:
         for share in _SHARES.tolist():
             # An error beyond all numbers of a mixture makes it impossible, not an error.
             mixed = np.maximum((1 - share) * densities[:, :1] + share * densities[:, 1:], 1e-300)
-            wide = np.log(mixed) @ counts - charge
+            wide = np.log(mixed) @ counts - charge - 2 * parameter
             i, k = divmod(int(np.argmax(wide)), len(_WIDTHS))
             if wide[i, k] > most:
                 most = float(wide[i, k])
