@@ -2,8 +2,9 @@
 
 Test errors of `ELMRegressor(activation="sigmoid")` on few rows, in standard deviations of the
 target, clean and with a fifth of the training targets spoilt, with the two limits of
-`kmpe.choice.penalty` halved, doubled and switched off: the largest share of the rows that the
-degrees of freedom may reach, and the share above which no loss is chosen from the residuals.
+`kmpe.choice.penalty` halved and doubled: the largest share of the rows that the degrees of freedom
+may reach (1 leaves it to generalised cross-validation), and the share above which no loss is chosen
+from the residuals.
 """
 
 import argparse
@@ -13,9 +14,12 @@ from itertools import product
 import numpy as np
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import root_mean_squared_error
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
 from kmpe import ELMRegressor
 from kmpe.choice import penalty
+from kmpe.datasets import load
 
 LIMITS = {"_MOST_SPENT": (0.25, 0.5, 1.0), "_TOO_FEW": (0.2, 0.4, 0.8)}
 
@@ -34,6 +38,17 @@ def wavy(n, seed):
 
 def friedman(n, seed):
     return make_friedman1(n, n_features=6, noise=1.0, random_state=seed)
+
+
+def yacht(n, seed):
+    """Return n - 500 training rows of the yacht data, and its others to test."""
+    found = load("yacht")
+    X, others, y, y_others = train_test_split(
+        found.X, found.y, train_size=n - 500, random_state=seed
+    )
+    inputs = StandardScaler().fit(X)
+    X, others = inputs.transform(X), inputs.transform(others)
+    return np.concatenate([X, others]), np.append(y, y_others)
 
 
 def errors(make, n, draws, *, spoil):
@@ -56,10 +71,14 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--draws", type=int, default=12)
-    draws = parser.parse_args().draws
+    parser.add_argument("--only", help="the name of one function")
+    options = parser.parse_args()
+    draws = options.draws
     warnings.simplefilter("ignore")
     print(f"Mean test error ± standard error, and the worst of {draws} draws")
-    for make, n in ((steep, 60), (steep, 150), (wavy, 150), (friedman, 80)):
+    for make, n in ((yacht, 154), (steep, 60), (steep, 150), (wavy, 150), (friedman, 80)):
+        if options.only not in (None, make.__name__):
+            continue
         for name, spoil in product(LIMITS, (False, True)):
             given, words = getattr(penalty, name), []
             for value in LIMITS[name]:

@@ -1,6 +1,7 @@
 """What all tests share: reproducible property tests, and where the paper's data lies."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,11 @@ from hypothesis import settings
 # The same examples on every run: a failure is never a matter of luck.
 settings.register_profile("kmpe", derandomize=True, deadline=None, max_examples=60)
 settings.load_profile("kmpe")
+
+# A shell lets commands in the background ignore Ctrl-C, and so would those that tests run and
+# interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
