@@ -11,10 +11,12 @@ test: .venv/ready  ## the tests
 
 test-integrations: .venv/integrations  ## tests with PyTorch, XGBoost, LightGBM, CPU builds, Dask and files
 	$(BIN)/pytest tests/integrations src/kmpe/torch.py
+	SCIPY_ARRAY_API=1 OMP_NUM_THREADS=1 $(BIN)/pytest tests/integrations/test_devices.py
 
-# XGBoost without its GPU code, LightGBM, and the PyTorch of constraints.txt.
+# XGBoost without its GPU code, LightGBM, and the PyTorch of constraints.txt. SciPy and scikit-learn
+# dispatch on arrays of other libraries where the environment says so before they are imported.
 .venv/integrations: .venv/ready
-	$(BIN)/pip install --quiet --constraint constraints.txt torch xgboost-cpu lightgbm
+	$(BIN)/pip install --quiet --constraint constraints.txt torch array-api-strict xgboost-cpu lightgbm
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dask,files]'
 	touch $@
 

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from kmpe.arrays import Array, Index
+from kmpe.foreign import asarray
 
 __all__ = ["LabelNoise"]
 
@@ -57,9 +58,9 @@ class LabelNoise:
 
     def right(self, F: Array, labels: Index) -> Array:
         """Return the probability that each label is right."""
-        s = _softmax(self.temperature * F)[np.arange(len(F)), labels]
+        s = np.take_along_axis(_softmax(self.temperature * F), labels[:, None], axis=1)[:, 0]
         ours = (1 - self.share) * s
-        return np.asarray(ours / (ours + self.share * (1 - s) / (F.shape[1] - 1)))
+        return asarray(ours / (ours + self.share * (1 - s) / (F.shape[1] - 1)))
 
 
 def _likelihood(temperatures: Array, F: Array, labels: Index, a: Array, shares: Array) -> Array:
@@ -74,4 +75,4 @@ def _softmax(Z: Array) -> Array:
     Z = np.exp(Z - Z.max(axis=-1, keepdims=True))
     # In single precision, or with scores far apart, a probability would be rounded to 0.
     Z = np.maximum(Z, 1e-30)
-    return np.asarray(Z / Z.sum(axis=-1, keepdims=True))
+    return asarray(Z / Z.sum(axis=-1, keepdims=True))

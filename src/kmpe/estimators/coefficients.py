@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kmpe.arrays import Array
+from kmpe.foreign import to_numpy
 from kmpe.inference.summary import confidence, summary, terms_of
 from kmpe.inference.wald import WaldTest, wald
 
@@ -40,7 +41,7 @@ class Coefficients(ABC):
         if not 0 < level < 1:
             raise ValueError(f"level={level!r} must lie between 0 and 1, such as 0.95")
         estimates = self._estimates()
-        covariances = self.coef_cov_.reshape(-1, *self.coef_cov_.shape[-2:])
+        covariances = self._cov.reshape(-1, *self._cov.shape[-2:])
         pairs = zip(estimates.reshape(len(covariances), -1), covariances, strict=True)
         limits = np.array([confidence(e, cov, self.df_, level) for e, cov in pairs])
         return limits[0] if estimates.ndim == 1 else limits
@@ -54,7 +55,7 @@ class Coefficients(ABC):
             Coverage of the intervals.
         """
         shape = (-1, len(self._names()))
-        errors = np.sqrt(np.diagonal(self.coef_cov_, axis1=-2, axis2=-1))
+        errors = np.sqrt(np.diagonal(self._cov, axis1=-2, axis2=-1))
         limits = self.confidence_intervals(level).reshape(*errors.reshape(shape).shape, 2)
         estimates = self._estimates().reshape(shape)
         terms = terms_of(self._names(), estimates, errors.reshape(shape), limits)
@@ -90,7 +91,7 @@ class Coefficients(ABC):
         chosen = [self._place(term, names) for term in self._left_out(terms)]
         if not chosen or len(set(chosen)) < len(chosen):
             raise ValueError("terms must name at least one input, and none twice")
-        cov = self.coef_cov_[np.ix_(chosen, chosen)]
+        cov = self._cov[np.ix_(chosen, chosen)]
         b = self._estimates()[chosen]
         return wald(tuple(names[i] for i in chosen), b, cov, self.df_)
 
@@ -126,10 +127,16 @@ class Coefficients(ABC):
     def _facts(self) -> list[tuple[str, str]]:
         """Return names and values for the head of the summary."""
 
+    @property
+    def _cov(self) -> Array:
+        """The covariance in NumPy, whatever library the model is of."""
+        return to_numpy(self.coef_cov_)
+
     def _estimates(self) -> Array:
+        coef = to_numpy(self.coef_)
         if not self.fit_intercept:
-            return np.asarray(self.coef_)
-        return np.concatenate([self.coef_, np.asarray(self.intercept_)[..., None]], axis=-1)
+            return coef
+        return np.concatenate([coef, to_numpy(self.intercept_)[..., None]], axis=-1)
 
     def _names(self) -> list[str]:
         """Return the names of the coefficients, in the order of ``coef_cov_``."""

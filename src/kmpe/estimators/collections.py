@@ -15,6 +15,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
 from kmpe.arrays import Array
+from kmpe.estimators.devices import (
+    GivenArrays,
+    check_same_library,
+    given_arrays,
+    is_dispatched,
+    on_device,
+)
+from kmpe.foreign import Foreign
 from kmpe.rows.cluster import engine
 from kmpe.rows.dask import DaskRows, open_rows
 from kmpe.rows.parts import Labels, Numbers, chunks_of, no_targets
@@ -23,11 +31,12 @@ from kmpe.rows.source import Block
 __all__ = [
     "Given",
     "absent_attribute",
+    "answer",
     "by_block",
     "given_rows",
     "is_dask",
+    "is_elsewhere",
     "lazily",
-    "of_rows",
     "without_collections",
 ]
 
@@ -46,6 +55,17 @@ _OF_ROWS = (
 def is_dask(X: object) -> bool:
     """Return whether X is a Dask array or data frame."""
     return type(X).__module__.partition(".")[0] == "dask" and hasattr(X, "to_delayed")
+
+
+def is_elsewhere(X: object, method: Callable[..., Any] | None = None) -> bool:
+    """Return whether X is a collection, or an array that is to be computed with in its library.
+
+    For a method of a fitted model, inputs of another library than its own are refused.
+    """
+    elsewhere = is_dask(X) or is_dispatched(X)
+    if method is not None and not elsewhere and not isinstance(X, Foreign):
+        check_same_library(method)
+    return elsewhere
 
 
 class Given(NamedTuple):
@@ -68,6 +88,31 @@ class Given(NamedTuple):
         rows = self.rows.fetched()
         return rows.X, rows.T, self.unit * rows.a if self.weighed else None
 
+    def of_rows(
+        self,
+        facts: Callable[[Block], npt.NDArray[Any]],
+        features: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        centre: npt.NDArray[Any] | float = 0.0,
+        unit: float = 1.0,
+    ) -> Any:
+        """Return a lazy array of what ``facts`` says of each row that was given.
+
+        Targets are those of the rows less a centre, weights in a unit.
+        """
+        labels = None if self.classes is None else Labels(self.classes)
+        targets = labels or (no_targets if y is None else Numbers())
+        one = self.rows.block(slice(0, 1))
+        H = one.H if features is None else features(one.H)
+        one = Block(np.asarray(H, dtype=np.float64), one.T - centre, one.a)
+        work = _Facts(facts, features, targets, centre, unit)
+        return _mapped(work, np.asarray(facts(one)), X, y, sample_weight)
+
+    def finish(self, estimator: BaseEstimator) -> None:
+        """Leave the attributes of a fit as they are."""
+
     def lazy(self, values: npt.NDArray[Any], X: Any) -> Any:
         """Return a value of each row that was computed in memory as a lazy array like X."""
         import dask.array as da
@@ -86,8 +131,11 @@ class Given(NamedTuple):
 @contextmanager
 def given_rows(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, labels: bool = False
-) -> Iterator[Given]:
-    """Open collections for a fit; every task is let go at the end."""
+) -> Iterator[Given | GivenArrays]:
+    """Open what is elsewhere for a fit; every task is let go at the end."""
+    if is_dispatched(X):
+        yield given_arrays(estimator, X, y, sample_weight, labels=labels)
+        return
     check_columns(estimator, X, reset=True)
     with engine() as runs:
         classes, targets = None, no_targets if y is None else Numbers()
@@ -111,12 +159,21 @@ def _unique(y: Any) -> npt.NDArray[Any]:
     return np.unique(np.asarray(y))
 
 
-def by_block(
-    method: Callable[[Any], Any], X: Any, interval: float | None = None
+def answer(
+    method: Callable[..., Any], X: Any, interval: float | None = None, *options: Any
 ) -> npt.NDArray[Any]:
-    """Return what a method of a fitted estimator returns for each chunk of X, as a lazy array."""
+    """Return what a method of a fitted estimator says of rows that are elsewhere."""
+    if is_dispatched(X):
+        given = [] if interval is None else [interval, *options]
+        found: npt.NDArray[Any] = on_device(method, X, *given)
+        return found
     if interval is not None:
         raise ValueError("return_interval is for rows in memory: X is a Dask collection")
+    return by_block(method, X)
+
+
+def by_block(method: Callable[[Any], Any], X: Any) -> npt.NDArray[Any]:
+    """Return what a method of a fitted estimator returns for each chunk of X, as a lazy array."""
     estimator = method.__self__  # type: ignore[attr-defined]
     check_columns(estimator, X, reset=False)
     fitted = clone(estimator)
@@ -124,29 +181,6 @@ def by_block(
     example = method(_example(X))
     lazy: npt.NDArray[Any] = _mapped(_Method(fitted, method.__name__, example[:0]), example, X)
     return lazy
-
-
-def of_rows(
-    facts: Callable[[Block], npt.NDArray[Any]],
-    features: Any,
-    given: Given,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    centre: npt.NDArray[Any] | float = 0.0,
-    unit: float = 1.0,
-) -> Any:
-    """Return a lazy array of what ``facts`` says of each row that was given.
-
-    Targets are those of the rows less a centre, weights in a unit.
-    """
-    labels = None if given.classes is None else Labels(given.classes)
-    targets = labels or (no_targets if y is None else Numbers())
-    one = given.rows.block(slice(0, 1))
-    H = one.H if features is None else features(one.H)
-    one = Block(np.asarray(H, dtype=np.float64), one.T - centre, one.a)
-    work = _Facts(facts, features, targets, centre, unit)
-    return _mapped(work, np.asarray(facts(one)), X, y, sample_weight)
 
 
 def lazily(kinds: Callable[..., Any], rows: tuple[Any, ...], limits: Any) -> Any:

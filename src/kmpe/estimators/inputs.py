@@ -11,7 +11,6 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
-from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -22,6 +21,8 @@ from sklearn.utils.validation import (
 
 from kmpe.arrays import Array
 from kmpe.estimators.collections import is_dask
+from kmpe.estimators.devices import is_dispatched, is_foreign, library_name
+from kmpe.foreign import Foreign
 from kmpe.losses import Loss
 from kmpe.rows.checks import check_range, check_some_size, check_some_weight, check_weight_range
 from kmpe.rows.files import Reader
@@ -64,6 +65,8 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
 
 def read(estimator: BaseEstimator, X: Any, *, reset: bool, **checks: Any) -> Any:
     """Return X checked, or a reader that checks its blocks; ``checks`` as in check_array."""
+    if isinstance(X, Foreign):
+        return X
     refuse_elsewhere(estimator, X)
     if is_read_by_block(X):
         return validate_data(estimator, Reader(X), reset=reset, skip_check_array=True)
@@ -95,15 +98,11 @@ def read_with_targets(
 
 def refuse_elsewhere(estimator: BaseEstimator, *given: Any) -> None:
     """Refuse Dask collections and device arrays where they would have to be read into memory."""
-    dispatched = get_config().get("array_api_dispatch", False)
-    for some in given if dispatched else ():
-        library = type(some).__module__.partition(".")[0]
-        other = hasattr(some, "__array_namespace__") or library in ("torch", "cupy")
-        if other and not isinstance(some, np.ndarray | np.generic):
-            raise ValueError(
-                f"{type(estimator).__name__} computes with NumPy, and was given an array of "
-                f"{library} under array_api_dispatch: give it as a NumPy array"
-            )
+    for some in filter(is_dispatched, given):
+        raise ValueError(
+            f"{type(estimator).__name__} computes with NumPy here, and was given an array of "
+            f"{library_name(some)} under array_api_dispatch: give it as a NumPy array"
+        )
     if any(is_dask(some) for some in given):
         raise ValueError(
             f"{type(estimator).__name__} takes rows in memory or in files here, and was given a "
@@ -115,7 +114,7 @@ def is_read_by_block(X: object) -> bool:
     """Return whether X is to be read by slices; arrays, sparse matrices and data frames are not."""
     if isinstance(X, np.ndarray):
         return isinstance(X, np.memmap) and X.ndim == 2
-    if issparse(X) or hasattr(X, "columns") or hasattr(X, "__array_namespace__"):
+    if issparse(X) or hasattr(X, "columns") or is_foreign(X):
         return False
     sliceable = hasattr(X, "shape") and hasattr(X, "__getitem__")
     return sliceable and len(X.shape) == 2  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from kmpe.arrays import Array
 from kmpe.choice.adaptive import looked
 from kmpe.estimators.coefficients import Coefficients
-from kmpe.estimators.collections import absent_attribute, by_block, is_dask, without_collections
+from kmpe.estimators.collections import absent_attribute, answer, is_elsewhere, without_collections
 from kmpe.estimators.inputs import (
     RobustnessWarning,
     all_or_nothing,
@@ -27,13 +27,15 @@ from kmpe.estimators.inputs import (
     read_with_targets,
     set_parameters,
 )
-from kmpe.estimators.linear_fit import centre_of, fit_collections, walk_of
-from kmpe.inference.intervals import around, mean_radius, radius
+from kmpe.estimators.linear_fit import centre_of, fit_collections, radius_of_mean, walk_of
+from kmpe.foreign import asarray, to_numpy
+from kmpe.inference.intervals import around, radius
 from kmpe.inference.regression import Report, cautions, report
 from kmpe.losses import Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.arranged import arranged
 from kmpe.rows.checks import check_range, counted_weights
+from kmpe.rows.device import of_inputs
 from kmpe.rows.files import Reader
 from kmpe.rows.source import Outputs, Rows, is_sparse
 from kmpe.rows.standardised import Standardised
@@ -178,7 +180,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         """
         with all_or_nothing(self), said(type(self).__name__, self.verbose):
             self._check_parameters()
-            if is_dask(X):
+            if is_elsewhere(X):
                 fit_collections(self, X, y, sample_weight)
             else:
                 X, y = read_with_targets(self, X, y, numeric=True, reset=True)
@@ -241,8 +243,8 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             Predictions; with ``return_interval`` a tuple of predictions, lower and upper ends.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            return by_block(self.predict, X, return_interval)
+        if is_elsewhere(X, self.predict):
+            return answer(self.predict, X, return_interval, interval)
         X = read(self, X, reset=False, accept_sparse="csr")
         predicted = self._predicted(X)
         if interval not in ("prediction", "confidence"):
@@ -250,32 +252,29 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         if return_interval is None:
             return predicted
         if interval == "confidence":
-            H = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-            H = np.column_stack([H, np.ones(len(H))]) if self.fit_intercept else H
-            half = mean_radius(H, self._seen_cov, self._unseen, self.df_, return_interval)
-        else:
-            half = radius(*self._of_sample, return_interval)
-        return around(predicted, half)
+            return around(predicted, radius_of_mean(self, X, return_interval))
+        return around(predicted, radius(*self._of_sample, return_interval))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.array_api_support = True
         tags.target_tags.multi_output = True
         return tags
 
     def _facts(self) -> list[tuple[str, str]]:
+        outliers = to_numpy(self.outliers_)
         return [
             ("loss", str(self.loss_)),
             *([("noise", str(self.noise_))] if self.noise_ is not None else []),
             ("scale", f"{self.scale_:.4g}"),
             ("robust R²", f"{self.robust_r2_:.4f}"),
-            ("outliers", f"{np.count_nonzero(self.outliers_)} of {len(self.outliers_)} rows"),
+            ("outliers", f"{np.count_nonzero(outliers)} of {len(outliers)} rows"),
         ]
 
     def _predicted(self, X: Any) -> Array:
         coef = np.atleast_2d(self.coef_).T
-        Y = Rows.inputs(X).column(Outputs(coef), coef.shape[1]) + self.intercept_
-        return np.asarray(Y if self.coef_.ndim == 2 else Y[:, 0])
+        Y = of_inputs(X, None, Outputs(coef), coef.shape[1]) + self.intercept_
+        return asarray(Y if self.coef_.ndim == 2 else Y[:, 0])
 
     def _set_attributes(self, fit: Fit[Array], found: Report, *, single: bool) -> None:
         self.loss_, self.status_ = fit.loss, fit.message

@@ -1,6 +1,6 @@
-"""The stages of a linear regression, in memory and on Dask collections."""
+"""The stages of a linear regression, in memory, on Dask collections and on devices."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,24 +9,28 @@ import numpy as np
 from kmpe.arrays import ROUNDING, Array
 from kmpe.choice.adaptive import AdaptiveLoss, looked
 from kmpe.choice.scale import GivenLoss
-from kmpe.estimators.collections import Given, given_rows, of_rows
+from kmpe.estimators.collections import Given, given_rows
+from kmpe.estimators.devices import GivenArrays
+from kmpe.foreign import Foreign
 from kmpe.inference.elsewhere import RegressionRows, of_all_rows
+from kmpe.inference.intervals import mean_radius
 from kmpe.inference.outliers import outlier_limit
+from kmpe.inference.quantiles import Target
 from kmpe.inference.regression import report
 from kmpe.losses import Loss
 from kmpe.losses.scale import quantile
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import Projected
-from kmpe.rows.dask import DaskRows
+from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.files import Reader
-from kmpe.rows.source import Block, Rows
+from kmpe.rows.source import Rows, is_sparse
 from kmpe.rows.standardised import Standardised
 from kmpe.rows.threads import team
 from kmpe.solvers.minimise import SURE_ROWS, solve
 from kmpe.solvers.walk import Walked, walk
 from kmpe.starts.linear import LinearStart
 
-__all__ = ["OF_ROWS", "centre_of", "fit_collections", "walk_of"]
+__all__ = ["OF_ROWS", "centre_of", "fit_collections", "radius_of_mean", "walk_of"]
 
 #: What a fit says of single rows, as `RegressionRows` has it.
 OF_ROWS = ("weights_", "outlier_scores_", "leverages_", "cook_distances_", "loo_residuals_")
@@ -48,7 +52,7 @@ def walk_of(
 
 
 def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a RobustLinearRegression to Dask collections; row attributes are lazy arrays."""
+    """Fit a RobustLinearRegression to collections or device arrays; row attributes stay there."""
     with team(), given_rows(model, X, y, sample_weight) as given:
         if given.are_few(SURE_ROWS * (X.shape[1] + 1)):
             rows, T, weights = given.in_memory()
@@ -57,11 +61,14 @@ def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
                 setattr(model, name, given.lazy(getattr(model, name), X))
         else:
             _fit_elsewhere(model, given, X, y, sample_weight)
+        given.finish(model)
 
 
-def _fit_elsewhere(model: Any, given: Given, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit on the workers; ``trust_``, which needs a sort of all residuals, is left out."""
-    rows: DaskRows = given.rows
+def _fit_elsewhere(
+    model: Any, given: Given | GivenArrays, X: Any, y: Any, sample_weight: Any
+) -> None:
+    """Fit where the rows are; ``trust_``, which needs a sort of all residuals, is left out."""
+    rows = given.rows
     centre = centre_of(rows) if model.fit_intercept else np.zeros(rows.n_targets)
     standard, walked = walk_of(model, rows.centred(centre), given.unit, None)
     chosen, fit = walked.chosen, walked.fit
@@ -73,12 +80,11 @@ def _fit_elsewhere(model: Any, given: Given, X: Any, y: Any, sample_weight: Any)
     basis = chosen.problem.basis
     features = standard if basis is None else Projected(standard, basis)
     found = replace(found, intercept=found.intercept + centre)
-    largest = max(part.largest for part in given.rows.X.summaries)
-    rounding = ROUNDING * (largest + float(np.abs(centre).max()))
+    rounding = ROUNDING * (rows.largest_target + float(np.abs(centre).max()))
     dropped = chosen.problem.rows.dropped
     judged = found.scale, rounding, found.root, psi2, blind
     facts = RegressionRows(fit.theta, fit.criterion, dropped, *judged)
-    lazy = of_rows(facts, features, given, X, y, sample_weight, centre)
+    lazy = given.of_rows(facts, features, X, y, sample_weight, centre)
     model._set_attributes(fit, found, single=y.ndim == 1)
     model._of_sample = of_sample
     for column, name in enumerate(OF_ROWS):
@@ -89,26 +95,24 @@ def _fit_elsewhere(model: Any, given: Given, X: Any, y: Any, sample_weight: Any)
     model._conclude(walked, found, standard, given.unit)
 
 
-@dataclass(frozen=True)
-class _Target:
-    """One target of each row, or its negative."""
-
-    j: int
-    sign: float
-
-    def __call__(self, block: Block) -> Array:
-        return np.asarray(self.sign * block.T[:, self.j])
+def radius_of_mean(model: Any, X: Any, coverage: float) -> Array:
+    """Return the half width of the confidence interval of the mean of each row."""
+    if isinstance(X, Foreign):
+        raise ValueError('interval="confidence" takes X as a NumPy array')
+    H = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
+    H = np.column_stack([H, np.ones(len(H))]) if model.fit_intercept else H
+    return mean_radius(H, model._seen_cov, model._unseen, model.df_, coverage)
 
 
 def centre_of(rows: Rows) -> Array:
     """Return the median of each target, the mean of two middle values, as `middle` does."""
     low, high = (
-        [_median(rows, _Target(j, sign)) for j in range(rows.n_targets)] for sign in (1.0, -1.0)
+        [_median(rows, Target(j, sign)) for j in range(rows.n_targets)] for sign in (1.0, -1.0)
     )
     return np.asarray((np.array(low) - np.array(high)) / 2)
 
 
-def _median(rows: Rows, target: _Target) -> float:
-    if isinstance(rows, DaskRows):
+def _median(rows: Rows, target: Target) -> float:
+    if isinstance(rows, RowsElsewhere):
         return rows.quantile(target, 0.5)
     return quantile(target.sign * rows.T[:, target.j], 0.5, rows.a)

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from kmpe.arrays import Array
-from kmpe.estimators.collections import given_rows, of_rows
+from kmpe.estimators.collections import given_rows
 from kmpe.estimators.inputs import is_whole
 from kmpe.estimators.pca_parameters import check_parameters
 from kmpe.inference.pca import Inferred
 from kmpe.problems.pca.elsewhere import DaskPoints
 from kmpe.problems.pca.points import SquaredNorm
+from kmpe.rows.dask import DaskRows
 from kmpe.rows.source import Block
 from kmpe.rows.threads import team
 
@@ -37,9 +38,10 @@ def fit_collections(model: Any, X: Any, sample_weight: Any) -> None:
                 "columns beforehand"
             )
         model.scale_ = None
+        assert isinstance(given.rows, DaskRows)
         points = DaskPoints.of(given.rows)
         fitted = model._fit(points)
-        lazy = of_rows(_PCARows(fitted.found, points.offset), None, given, X, None, sample_weight)
+        lazy = given.of_rows(_PCARows(fitted.found, points.offset), None, X, None, sample_weight)
         model._set(fitted)
     model.weights_, model.orthogonal_distances_ = lazy[:, 0], lazy[:, 1]
     model.score_distances_ = lazy[:, 2]

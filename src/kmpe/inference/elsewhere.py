@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from kmpe.arrays import ROUNDING, Array
+from kmpe.foreign import asarray
 from kmpe.inference.intervals import cook_by_mean, leave_one_out
 from kmpe.inference.outliers import inlier_sums, outlier_limit, row_scores, scale_of_inliers
 from kmpe.inference.regression import Report
 from kmpe.problems.base import Criterion
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import Residuals, squared_norms
-from kmpe.rows.dask import DaskRows
+from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.source import Block, scaled_targets
 
 __all__ = ["Freedom", "MachineRows", "RegressionRows", "SquaredResidual", "of_all_rows"]
@@ -108,7 +109,7 @@ class MachineRows:
         w = block.a * self.criterion.weight(squared_norms(R))
         if self.weigh is not None:
             w = w * self.weigh(block)
-        return np.asarray(np.minimum(w * squared_norms(block.H @ self.root), 0.99))
+        return asarray(np.minimum(w * squared_norms(block.H @ self.root), 0.99))
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class Freedom:
 
     def __call__(self, block: Block) -> tuple[Array]:
         R = block.T - block.H @ self.rows.theta
-        return (np.asarray(np.sum(self.rows.leverages(block, R))),)
+        return (asarray(np.sum(self.rows.leverages(block, R))),)
 
 
 def _sized(block: Block, size: float) -> Block:
@@ -145,12 +146,11 @@ def of_all_rows(
     ``scale`` is that of the start.
     """
     rows, dim = problem.rows, problem.dim
-    assert isinstance(rows, DaskRows)
+    assert isinstance(rows, RowsElsewhere)
     seen = rows.mapped(Residuals(theta))
     count, squares = seen.total(_Inliers(scale, dim))
     scale = scale_of_inliers(count, squares, scale, rows.n_features, dim)
-    largest = max(summary.largest for summary in rows.X.summaries)
-    scale = scale if scale > ROUNDING * largest else 0.0
+    scale = scale if scale > ROUNDING * rows.largest_target else 0.0
     limit2 = (outlier_limit(dim) * scale) ** 2
     kept, sums, psi2 = seen.total(_Targets(limit2, criterion))
     mean = sums / kept if kept > 0 else np.zeros(dim)
@@ -194,4 +194,4 @@ class _Squares:
     def __call__(self, seen: Block) -> tuple[Array, Array]:
         a = seen.a * (squared_norms(seen.H) <= self.limit2)
         total, left = (a @ (seen.T - self.mean) ** 2).sum(), (a @ seen.H**2).sum()
-        return np.asarray(total), np.asarray(left)
+        return asarray(total), asarray(left)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from kmpe.arrays import Array
+from kmpe.foreign import asarray
 from kmpe.losses.scale import FAR_OUT, quantile
 
 __all__ = [
@@ -30,8 +31,8 @@ GROSS = FAR_OUT
 
 def leave_one_out(R: Array, leverage: Array | float) -> Array:
     """Return leave-one-out residuals R / (1 - h)."""
-    h = np.clip(np.broadcast_to(leverage, len(R)), 0.0, 0.99)
-    return np.asarray(R / (1 - h)[:, None])
+    kept = 1 - np.clip(leverage, 0.0, 0.99)
+    return asarray(R / (kept if np.isscalar(leverage) else kept[:, None]))
 
 
 def cook_distances(psi2: Array, a: Array, leverage: Array, n_parameters: int) -> Array:
@@ -48,9 +49,9 @@ def cook_distances(psi2: Array, a: Array, leverage: Array, n_parameters: int) ->
 def cook_by_mean(psi2: Array, mean: float, leverage: Array, n_parameters: int) -> Array:
     """Return Cook's distances of some rows, given the mean of ψ² over all rows."""
     if mean == 0:
-        return np.zeros(len(psi2))
+        return np.zeros_like(psi2)
     h = np.clip(leverage, 0.0, 0.99)
-    return np.asarray(h / (1 - h) ** 2 * psi2 / (n_parameters * mean))
+    return asarray(h / (1 - h) ** 2 * psi2 / (n_parameters * mean))
 
 
 def radius(R: Array, a: Array, scores: Array, coverage: float) -> Array:

@@ -83,10 +83,7 @@ def scale_of_inliers(
 
 def row_scores(s: Array, scale: float, rounding: float) -> Array:
     """Return residual norms over their scale; residuals of the size of rounding errors give 0."""
-    scores = np.zeros(len(s))
-    beyond = s > rounding**2
-    scores[beyond] = np.sqrt(s[beyond]) / scale if scale > 0 else np.inf
-    return scores
+    return np.where(s > rounding**2, np.sqrt(s) / scale if scale > 0 else np.inf, 0.0)
 
 
 def robust_r2(T: Array, R: Array, a: Array) -> float:

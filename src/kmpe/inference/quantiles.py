@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import chdtri
 
 from kmpe.arrays import Array
+from kmpe.foreign import asarray
 from kmpe.losses.scale import quantile
-from kmpe.rows.dask import DaskRows
+from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.source import Block, Rows
 
 __all__ = ["Target", "cutoff_of", "mad_of", "middle_of", "quantile_of"]
@@ -26,7 +27,7 @@ class Target:
 
     def __call__(self, block: Block) -> Array:
         """Return one number for each row of a block."""
-        return np.asarray(self.sign * block.T[:, self.j])
+        return asarray(self.sign * block.T[:, self.j])
 
 
 def middle_of(rows: Rows) -> Array:
@@ -40,7 +41,7 @@ def middle_of(rows: Rows) -> Array:
 
 def quantile_of(rows: Rows, value: Value, q: float) -> float:
     """Return the weighted q-quantile of a value of the rows."""
-    if isinstance(rows, DaskRows):
+    if isinstance(rows, RowsElsewhere):
         return rows.quantile(value, q)
     return quantile(rows.column(value), q, rows.a)
 
@@ -71,4 +72,4 @@ class _Sum:
     value: Value
 
     def __call__(self, block: Block) -> tuple[Array]:
-        return (np.asarray(block.a @ self.value(block)),)
+        return (asarray(block.a @ self.value(block)),)

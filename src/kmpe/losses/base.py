@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kmpe.arrays import Array
+from kmpe.foreign import asarray
 from kmpe.losses.scale import RULES
 
 __all__ = ["SINGULAR_BELOW", "Loss"]
@@ -133,32 +134,32 @@ class Loss(ABC):
         """Return ρ(s)."""
         with np.errstate(over="ignore", under="ignore"):
             t, scale2 = self._unit(s)
-            return np.asarray(scale2 * self._continued(self._rho(self._inside(t)), t))
+            return asarray(scale2 * self._continued(self._rho(self._inside(t)), t))
 
     def rho_and_weight(self, s: npt.ArrayLike) -> tuple[Array, Array]:
         """Return ρ(s) and ρ'(s); weights below 1e-16 may have no correct digits."""
         with np.errstate(over="ignore", under="ignore"):
             t, scale2 = self._unit(s)
             rho, weight = self._rho_and_weight(self._inside(t))
-            return np.asarray(scale2 * self._continued(rho, t)), weight
+            return asarray(scale2 * self._continued(rho, t)), weight
 
     def weight(self, s: npt.ArrayLike) -> Array:
         """Return ρ'(s), the weight of a sample: φ of (23) and Λ of (27)."""
         with np.errstate(over="ignore", under="ignore"):
             t, _ = self._unit(s)
-            return np.asarray(self._weight(self._inside(t)))
+            return asarray(self._weight(self._inside(t)))
 
     def curvature(self, s: npt.ArrayLike) -> Array:
         """Return ρ''(s)."""
         with np.errstate(over="ignore", under="ignore"):
             t, scale2 = self._unit(s)
-            return np.asarray(self._bent(t) / scale2)
+            return asarray(self._bent(t) / scale2)
 
     def bend(self, s: npt.ArrayLike) -> Array:
         """Return 2 s ρ''(s), in units of σ: ρ'' alone overflows where σ is small."""
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             t, _ = self._unit(s)
-            return np.asarray(np.nan_to_num(2 * t * self._bent(t)))
+            return asarray(np.nan_to_num(2 * t * self._bent(t)))
 
     def metric(self, s: Array, w: Array) -> Array:
         """Return ρ' + 2 s max(ρ'', 0), which bounds the curvature of ½ ρ(‖e‖²) in e.
@@ -168,22 +169,22 @@ class Loss(ABC):
         if self.concave:
             return w
         with np.errstate(over="ignore"):
-            return np.asarray(w + np.maximum(self.bend(s), 0.0))
+            return asarray(w + np.maximum(self.bend(s), 0.0))
 
     def psi(self, r: npt.ArrayLike) -> Array:
         """Return ψ(r) = r ρ'(r²), the derivative of ½ ρ(r²)."""
-        r = np.asarray(r, dtype=np.float64)
+        r = asarray(r, dtype=np.float64)
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(r * self.weight(r * r))
+            return asarray(r * self.weight(r * r))
 
     def psi_derivative(self, r: npt.ArrayLike) -> Array:
         """Return ψ'(r) = ρ'(r²) + 2 r² ρ''(r²), the Hessian (8) up to p / 2Nσ²."""
-        r = np.asarray(r, dtype=np.float64)
+        r = asarray(r, dtype=np.float64)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             s = r * r
             bend = 2 * s * self.curvature(s)
         # Where s overflows, a curvature of 0 still means that ψ' is the weight.
-        return np.asarray(self.weight(s) + np.where(np.isnan(bend), 0.0, bend))
+        return asarray(self.weight(s) + np.where(np.isnan(bend), 0.0, bend))
 
     def _bent(self, t: Array) -> Array:
         """Return ρ₁''(t), which is 0 where ρ₁ is continued linearly."""
@@ -207,7 +208,7 @@ class Loss(ABC):
 
     def _unit(self, s: npt.ArrayLike) -> tuple[Array, float]:
         scale2 = self.scale**2
-        return np.asarray(s, dtype=np.float64) / scale2, scale2
+        return asarray(s, dtype=np.float64) / scale2, scale2
 
     # -- scale and start -------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kmpe.arrays import Array
+from kmpe.foreign import asarray
 from kmpe.losses.base import Loss
 
 __all__ = ["Blend"]
@@ -76,4 +77,4 @@ class Blend(Loss):
         return self._sum([loss.curvature(t) for loss in self.losses])
 
     def _sum(self, parts: list[Array]) -> Array:
-        return np.asarray(np.tensordot(self.factors, parts, axes=1))
+        return asarray(sum(c * part for c, part in zip(self.factors, parts, strict=True)))

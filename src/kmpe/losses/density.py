@@ -17,11 +17,12 @@ logarithm.
 import numbers
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from kmpe.arrays import Array
+from kmpe.foreign import Foreign, asarray
 from kmpe.losses.base import Loss
 from kmpe.losses.kernel import Correntropy
 
@@ -35,6 +36,7 @@ _FIRST, _LAST = (int(np.float64(end).view(np.int64)) for end in (_LOW, _HIGH))
 #: 11 600 σ.
 KNOTS = np.arange(_FIRST, _LAST + 1, 1 << _SHIFT).view(np.float64)
 _WIDTHS = np.diff(KNOTS)
+_LAST_CELL = len(_WIDTHS)
 _ROOTS = np.sqrt(KNOTS)
 # Rows evaluated at once: their arrays stay in the second-level cache.
 _BLOCK = 1 << 15
@@ -111,7 +113,7 @@ class LogDensity(Loss):
         return Correntropy(sigma)
 
     def _rho(self, t: Array) -> Array:
-        return np.asarray(_piecewise(self._quartic, t) + self._table[0] * np.minimum(t, _LOW))
+        return asarray(_piecewise(self._quartic, t) + self._table[0] * np.minimum(t, _LOW))
 
     def _weight(self, t: Array) -> Array:
         return np.maximum(_piecewise(self._cubic, t), 0.0)  # rounding at knots of weight 0
@@ -161,6 +163,9 @@ def _monotone_slopes(chords: Array) -> Array:
 
 def _piecewise(polynomials: Array, t: Array) -> Array:
     """Return the piecewise polynomial at t; outside the knots, its value at the nearest end."""
+    if isinstance(t, Foreign):
+        found: Array = _by_logarithm(polynomials, t)
+        return found
     out = np.empty(np.shape(t))
     flat, t = out.reshape(-1), np.ravel(t)
     for start in range(0, len(t), _BLOCK):
@@ -174,3 +179,24 @@ def _piecewise(polynomials: Array, t: Array) -> Array:
             value += coefficient.take(cell, mode="clip")
         flat[start : start + _BLOCK] = value
     return out
+
+
+def _by_logarithm(polynomials: Array, t: Any) -> Any:
+    """Return the same for arrays whose bits cannot be read, by the exponents of their numbers.
+
+    Of a number next to a power of two the logarithm may be rounded to the other side. Its place is
+    then next to 0 or 1 of the neighbouring cell, where both polynomials agree.
+    """
+    t = np.minimum(np.maximum(t, _LOW), _HIGH)
+    octave = np.floor(np.log2(t))
+    place = (t * 2.0**-octave - 1) * 2**_BITS
+    inside = np.floor(place)
+    u = place - inside
+    cell = np.clip(octave * 2**_BITS + inside - (_FIRST >> _SHIFT) + (1023 << _BITS), 0, _LAST_CELL)
+    cell = cell.astype(np.int64)
+    table = t.library.foreign(polynomials)
+    value = table[-1][cell]
+    for k in range(len(polynomials) - 2, -1, -1):
+        value *= u
+        value += table[k][cell]
+    return value

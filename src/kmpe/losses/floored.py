@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from kmpe.arrays import Array
+from kmpe.foreign import asarray
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
 
@@ -75,7 +76,7 @@ class Floored:
                 bend = (high - low) / (2 * width) - w
             else:
                 bend = self.loss.bend(inside)
-        return np.asarray(np.maximum(w + np.nan_to_num(bend) / dim, least * w))
+        return asarray(np.maximum(w + np.nan_to_num(bend) / dim, least * w))
 
     @cached_property
     def _slope(self) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kmpe.arrays import Array
+from kmpe.foreign import asarray
 from kmpe.losses.base import SINGULAR_BELOW, Loss
 
 __all__ = ["KMPE", "Correntropy", "kernel_gap"]
@@ -25,7 +26,7 @@ def kernel_gap(t: npt.ArrayLike) -> Array:
     array([0.   , 0.632])
     """
     # expm1: 1 - exp(-t/2) has no digits left once t < 1e-16.
-    return np.asarray(-np.expm1(-np.asarray(t) / 2))
+    return asarray(-np.expm1(-asarray(t) / 2))
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Correntropy(Loss):
         return 2 * q, 1 - q
 
     def _curvature(self, t: Array) -> Array:
-        return np.asarray(-0.5 * np.exp(-t / 2))
+        return asarray(-0.5 * np.exp(-t / 2))
 
 
 @dataclass(frozen=True)
@@ -123,10 +124,10 @@ class KMPE(Loss):
         return (SINGULAR_BELOW if self.p < 4 and self.p != 2 else 0.0), math.inf
 
     def _rho(self, t: Array) -> Array:
-        return np.asarray(4 / self.p * kernel_gap(t) ** (self.p / 2))
+        return asarray(4 / self.p * kernel_gap(t) ** (self.p / 2))
 
     def _weight(self, t: Array) -> Array:
-        return np.asarray(kernel_gap(t) ** (self.p / 2 - 1) * np.exp(-t / 2))
+        return asarray(kernel_gap(t) ** (self.p / 2 - 1) * np.exp(-t / 2))
 
     def _rho_and_weight(self, t: Array) -> tuple[Array, Array]:
         # One exponential and one power instead of three and two: half of the time.
@@ -134,12 +135,12 @@ class KMPE(Loss):
         if self.p == 2:
             return 2 * q, 1 - q
         power = q ** (self.p / 2 - 1)
-        return np.asarray(4 / self.p * power * q), np.asarray(power * (1 - q))
+        return asarray(4 / self.p * power * q), asarray(power * (1 - q))
 
     def _curvature(self, t: Array) -> Array:
         kernel = np.exp(-t / 2)
         if self.p == 2:
-            return np.asarray(-0.5 * kernel)
+            return asarray(-0.5 * kernel)
         q = kernel_gap(t)
         a = self.p / 2 - 1
-        return np.asarray(0.5 * kernel * q ** (a - 1) * (a * kernel - q))
+        return asarray(0.5 * kernel * q ** (a - 1) * (a * kernel - q))

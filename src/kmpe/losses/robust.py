@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from kmpe.arrays import Array
+from kmpe.foreign import asarray
 from kmpe.losses.base import SINGULAR_BELOW, Loss
 
 __all__ = ["MPE", "Cauchy", "Huber", "RiskSensitive", "Squared", "Trimmed", "Tukey"]
@@ -75,15 +76,15 @@ class MPE(Loss):
         return (SINGULAR_BELOW if self.p < 4 and self.p != 2 else 0.0), math.inf
 
     def _rho(self, t: Array) -> Array:
-        return np.asarray(2 / self.p * t ** (self.p / 2))
+        return asarray(2 / self.p * t ** (self.p / 2))
 
     def _weight(self, t: Array) -> Array:
-        return np.asarray(t ** (self.p / 2 - 1))
+        return asarray(t ** (self.p / 2 - 1))
 
     def _curvature(self, t: Array) -> Array:
         if self.p == 2:
             return np.zeros_like(t)
-        return np.asarray((self.p / 2 - 1) * t ** (self.p / 2 - 2))
+        return asarray((self.p / 2 - 1) * t ** (self.p / 2 - 2))
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class Huber(Loss):
         return np.where(t <= 1, t, 2 * np.sqrt(t) - 1)
 
     def _weight(self, t: Array) -> Array:
-        return np.asarray(1 / np.sqrt(np.maximum(t, 1)))
+        return asarray(1 / np.sqrt(np.maximum(t, 1)))
 
     def _curvature(self, t: Array) -> Array:
         return np.where(t <= 1, 0.0, -0.5 * np.maximum(t, 1) ** -1.5)
@@ -139,10 +140,10 @@ class Cauchy(Loss):
         return np.log1p(t)
 
     def _weight(self, t: Array) -> Array:
-        return np.asarray(1 / (1 + t))
+        return asarray(1 / (1 + t))
 
     def _curvature(self, t: Array) -> Array:
-        return np.asarray(-((1 / (1 + t)) ** 2))
+        return asarray(-((1 / (1 + t)) ** 2))
 
 
 @dataclass(frozen=True)
@@ -172,13 +173,13 @@ class Tukey(Loss):
     def _rho(self, t: Array) -> Array:
         # t (1 - t + t²/3) is (1 - (1 - t)³) / 3 without the cancellation at small t.
         u = np.minimum(t, 1)
-        return np.asarray(u * (1 - u + u * u / 3))
+        return asarray(u * (1 - u + u * u / 3))
 
     def _weight(self, t: Array) -> Array:
-        return np.asarray((1 - np.minimum(t, 1)) ** 2)
+        return asarray((1 - np.minimum(t, 1)) ** 2)
 
     def _curvature(self, t: Array) -> Array:
-        return np.asarray(-2 * (1 - np.minimum(t, 1)))
+        return asarray(-2 * (1 - np.minimum(t, 1)))
 
 
 @dataclass(frozen=True)
@@ -212,11 +213,11 @@ class Trimmed(Loss):
         return self.scale**2 * (1 + self._edge) / 2
 
     def _fall(self, t: Array) -> Array:
-        return np.asarray((np.clip(t, self._edge, 1) - self._edge) / (1 - self._edge))
+        return asarray((np.clip(t, self._edge, 1) - self._edge) / (1 - self._edge))
 
     def _rho(self, t: Array) -> Array:
         u = self._fall(t)
-        return np.asarray(np.minimum(t, self._edge) + (1 - self._edge) * u * (1 - u / 2))
+        return asarray(np.minimum(t, self._edge) + (1 - self._edge) * u * (1 - u / 2))
 
     def _weight(self, t: Array) -> Array:
         return 1 - self._fall(t)
@@ -255,10 +256,10 @@ class RiskSensitive(Loss):
         return 0.0, 600.0
 
     def _rho(self, t: Array) -> Array:
-        return np.asarray(2 * np.expm1(t / 2))
+        return asarray(2 * np.expm1(t / 2))
 
     def _weight(self, t: Array) -> Array:
         return np.exp(t / 2)
 
     def _curvature(self, t: Array) -> Array:
-        return np.asarray(0.5 * np.exp(t / 2))
+        return asarray(0.5 * np.exp(t / 2))

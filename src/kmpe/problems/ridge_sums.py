@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from kmpe.arrays import Array
+from kmpe.foreign import asarray
 from kmpe.problems.base import Criterion
 from kmpe.rows.source import Block, Features, is_sparse
 
@@ -36,7 +37,7 @@ class Projected:
         return int(self.Q.shape[1])
 
     def __call__(self, X: Any) -> Array:
-        return np.asarray((X if self.features is None else self.features(X)) @ self.Q)
+        return asarray((X if self.features is None else self.features(X)) @ self.Q)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Residuals:
     theta: Array
 
     def __call__(self, block: Block) -> Array:
-        return np.asarray(block.T - block.H @ self.theta)
+        return asarray(block.T - block.H @ self.theta)
 
 
 @dataclass(frozen=True)
@@ -119,11 +120,11 @@ def weighted_gram(H: Any, aw: Array) -> Array:
     """Return HᵀΛH for the diagonal Λ ≥ 0, H dense or sparse."""
     if is_sparse(H):
         rows = H.multiply(np.sqrt(aw)[:, None]).tocsr()
-        return np.asarray((rows.T @ rows).toarray())
+        return asarray((rows.T @ rows).toarray())
     rows = np.sqrt(aw)[:, None] * H
-    return np.asarray(rows.T @ rows)
+    return asarray(rows.T @ rows)
 
 
 def squared_norms(R: Any) -> Array:
     """Return the squared norms of the rows of R."""
-    return np.asarray(np.einsum("ij,ij->i", R, R))
+    return asarray(np.einsum("ij,ij->i", R, R))

@@ -8,7 +8,7 @@ client holds samples and sums, and nothing of the length of the data.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from kmpe.arrays import Array, Index
 from kmpe.rows import tasks
 from kmpe.rows.checks import negligible
 from kmpe.rows.cluster import Engine
+from kmpe.rows.elsewhere import RowsElsewhere, refuse
 from kmpe.rows.parts import Parts, Targets, open_parts
 from kmpe.rows.selection import chained, select
 from kmpe.rows.source import Block, Rows
@@ -85,20 +86,11 @@ class Absent:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Refuse: nothing is converted silently."""
-        _refuse()
-
-
-def _refuse() -> NoReturn:
-    raise ValueError(
-        "this fit needs a value of every row in one place, which the rows of a Dask collection do "
-        'not have. It is so with a rule for sigma beside init="pca" or init="zero", and where a '
-        "column is zero on nearly all rows, so that no sample stands for them: give sigma as a "
-        "number, leave the column out, or fit in memory"
-    )
+        refuse()
 
 
 @dataclass(frozen=True)
-class DaskRows(Rows):
+class DaskRows(RowsElsewhere):
     """Rows whose blocks are parts of a Dask collection.
 
     Parameters
@@ -119,8 +111,11 @@ class DaskRows(Rows):
         T: Any = Absent(parts.shape[0], 0, np.zeros(0))
         return cls(parts, T, a)
 
+    @property
+    def largest_target(self) -> float:
+        return max(summary.largest for summary in self._parts_of.summaries)
+
     def fetched(self) -> Rows:
-        """Return all rows in memory, where they are as few as a sample."""
         H, T, a = replace(self, features=None).block(slice(None))
         return Rows(H.astype(self.X.dtype, copy=False), T, a, self.features)
 
@@ -162,19 +157,6 @@ class DaskRows(Rows):
         references = self._map(work)
         return tuple(self._parts_of.engine.fetch([chained(self._parts_of.engine, references)])[0])
 
-    def column(
-        self,
-        value: Callable[[Block], npt.NDArray[Any]],  # noqa: ARG002 - refused
-        width: int | None = None,  # noqa: ARG002 - refused
-    ) -> npt.NDArray[Any]:
-        _refuse()
-
-    def blocks(self) -> NoReturn:
-        _refuse()
-
-    def whole(self) -> NoReturn:
-        _refuse()
-
     def stored(self, dtype: npt.DTypeLike = np.float64) -> Self:  # noqa: ARG002 - kept as they are
         return self
 
@@ -207,7 +189,6 @@ class DaskRows(Rows):
         return np.asarray(found[:, -1], dtype=np.intp)
 
     def quantile(self, value: Callable[[Block], Array], q: float) -> float:
-        """Return the q-quantile of a value of the rows, each as often as it counts."""
         keys = self._map(partial(tasks.ordered_by, value, self.per_block))
         # Below the rank as `quantile` has it, but for rounding of q n.
         position = max(np.ceil(q * self.n) - 0.5, 0.5) / self.n
@@ -232,7 +213,6 @@ class DaskRows(Rows):
         return replace(self, T=targets)
 
     def beside(self, value: Callable[[Block], Array], width: int) -> Self:
-        """Return these rows with a value of each in place of their targets, kept by the workers."""
         kept = self._map(partial(tasks.values, value, self.per_block))
         targets: Any = Absent(len(self), width, np.zeros(width), kept=kept)
         return replace(self, T=targets)

@@ -14,6 +14,7 @@ from scipy.linalg import lapack
 from scipy.spatial.distance import cdist
 
 from kmpe.arrays import Array, Index
+from kmpe.foreign import Foreign, asarray
 from kmpe.rows.source import is_sparse
 
 __all__ = [
@@ -24,6 +25,9 @@ __all__ = [
     "pivots",
     "squared_distances",
 ]
+
+
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class Scaling:
             S = sparse.csr_array(X, dtype=np.float64) @ sparse.diags_array(self.per / 4)
             S.data = 4 * np.arcsinh(S.data)
             return S
-        Z = (np.asarray(X, dtype=np.float64) - self.centre) * (self.per / 4)
+        Z = (asarray(X, dtype=np.float64) - self.centre) * (self.per / 4)
         np.arcsinh(Z, out=Z)
         Z *= 4
         return Z
@@ -111,12 +115,19 @@ class Kernel:
 
 
 def squared_distances(A: Any, B: Array) -> Array:
-    """Return ‖a - b‖² of all rows of A, dense or sparse, and B."""
-    D2 = np.asarray(A @ (-2 * B.T))
+    """Return ‖a - b‖² of all rows of A, dense or sparse, and B.
+
+    Three sums of d products are added, which for equal rows cancel but for rounding errors, at most
+    2 (d + 2) ε ‖a‖² (Higham 2002, section 3.1). What is less is 0: the rough part of a kernel would
+    see its root, 1e-8.
+    """
+    D2 = asarray(A @ (-2 * B.T))
     norms = A.multiply(A).sum(axis=1) if is_sparse(A) else np.einsum("ij,ij->i", A, A)
-    D2 += np.asarray(norms).reshape(-1, 1)
+    norms = asarray(norms).reshape(-1, 1)
+    D2 += norms
     D2 += np.einsum("ij,ij->i", B, B)
-    return np.asarray(np.maximum(D2, 0, out=D2))
+    D2 *= 2 * (B.shape[1] + 2) * _EPS * norms < D2
+    return D2
 
 
 def manhattan_distances(A: Any, B: Array) -> Array:
@@ -180,7 +191,7 @@ class KernelNodes:
         """Return the features of scaled inputs."""
         H = self.kernel(Z, self.nodes)
         if self.upper is not None:
-            H = linalg.solve_triangular(self.upper, H.T, trans="T", check_finite=False).T
+            H = _solved(self.upper, H)
         return np.hstack([H, self.kernel.line(Z)])
 
     def slopes(self, beta: Array) -> Array:
@@ -210,6 +221,13 @@ class KernelNodes:
             nodes = linalg.solve_triangular(self.upper, nodes, check_finite=False)
         rest[-1] += centre / np.sqrt(10.0)
         return np.concatenate([nodes, rest])
+
+
+def _solved(upper: Array, K: Array) -> Array:
+    """Return K U⁻¹."""
+    if isinstance(K, Foreign):  # the array API has no triangular solves
+        return np.linalg.solve(upper.T, K.T).T
+    return np.asarray(linalg.solve_triangular(upper, K.T, trans="T", check_finite=False).T)
 
 
 def pivots(K: Array, most: int, left: float) -> tuple[Index, Array]:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kmpe.arrays import Array, Index
+from kmpe.foreign import asarray
 from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 
 __all__ = ["GROWTH", "SEED", "Samples", "draw", "draw_rows", "strata"]
@@ -98,4 +99,4 @@ class _Energy:
     def __call__(self, block: Block) -> tuple[Array]:
         H = block.H[:, self.columns]
         squares = H.multiply(H) if is_sparse(H) else np.square(H)
-        return (np.asarray(block.a @ squares).ravel(),)
+        return (asarray(block.a @ squares).reshape(-1),)

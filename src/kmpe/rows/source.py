@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kmpe.arrays import Array, Index
+from kmpe.foreign import asarray
 from kmpe.rows import threads
 
 __all__ = [
@@ -252,7 +253,7 @@ class Outputs:
 
     def __call__(self, block: Block) -> Array:
         """Return the predictions, one row for each row of the block."""
-        return np.asarray(block.H @ self.coef)
+        return asarray(block.H @ self.coef)
 
 
 def scaled_targets(T: Array, size: float) -> Array:
@@ -271,7 +272,7 @@ def mixture(H: Any) -> Array:
     """
     v = np.sqrt(np.arange(2.0, H.shape[1] + 2.0))
     # Not by BLAS: there the order of additions depends on the position of a row.
-    return np.asarray(H @ v if is_sparse(H) else np.einsum("ij,j->i", H, v))
+    return asarray(H @ v if is_sparse(H) else np.einsum("ij,j->i", H, v))
 
 
 def rows_per_block(n_features: int) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from kmpe.arrays import ROUNDING, Array, Mask
+from kmpe.foreign import asarray
 from kmpe.rows.checks import LARGEST
 from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 
@@ -69,10 +70,11 @@ class Standardised:
             H = X @ sparse.diags_array(1 / self.size)
             ones = sparse.csr_array(np.ones((X.shape[0], 1)))
             return sparse.csr_array(sparse.hstack([H, ones]) if self.intercept else H)
-        H = np.empty((len(X), self.n_features))
+        H = np.empty_like(X, dtype=np.float64, shape=(len(X), self.n_features))
         H[:, d:] = 1
-        np.subtract(X, self.mean, out=H[:, :d])
-        H[:, :d] /= self.size
+        inputs = H[:, :d]
+        np.subtract(X, self.mean, out=inputs)
+        inputs /= self.size
         return H
 
     @property
@@ -118,4 +120,4 @@ class _Moments:
             Y = block.H - self.about
             Y = Y if self.factor == 1 else self.factor * Y
             squares = np.square(Y)
-        return np.asarray(block.a @ Y).ravel(), np.asarray(block.a @ squares).ravel()
+        return asarray(block.a @ Y).reshape(-1), asarray(block.a @ squares).reshape(-1)

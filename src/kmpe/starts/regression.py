@@ -25,6 +25,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from kmpe.arrays import SINGULAR, Array, Index, Mask
+from kmpe.foreign import asarray
 from kmpe.losses.scale import quantile
 from kmpe.problems.leverage import whitening
 from kmpe.problems.ridge_sums import SquaredNorms, gram_of, squared_norms
@@ -155,7 +156,7 @@ class Inexact:
 
     def __call__(self, block: Block) -> Array:
         """Return 1 for rows whose residual is more than rounding."""
-        return np.asarray(~_exact(block.H, block.T, self.theta), dtype=np.float64)
+        return asarray(~_exact(block.H, block.T, self.theta), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -205,9 +206,9 @@ class BadLeverage:
     def __call__(self, block: Block) -> Array:
         """Return 1 for the bad leverage points of a block, 0 for its other rows."""
         s = squared_norms(block.T - block.H @ self.theta)
-        bad = np.zeros(len(s))
-        far = np.arange(len(s)) if self.all_rare else np.flatnonzero(s > self.limit)
-        if len(far):
+        bad = np.zeros_like(s)
+        far = s >= 0 if self.all_rare else s > self.limit
+        if far.any():
             distance2 = squared_norms(block.H[far] @ self.back)
             bad[far] = distance2 > self._rare
             if not self.all_rare:
@@ -281,4 +282,4 @@ def _exact(Z: Array, T: Array, theta: Array) -> Mask:
     """Return which rows have residuals that are rounding errors only."""
     typical = float(np.median(np.abs(T[T != 0]))) if T.any() else 0.0
     size = typical + np.abs(T) + abs(Z) @ np.abs(theta)
-    return np.asarray(np.all(np.abs(T - Z @ theta) <= _ROUNDING * size, axis=1))
+    return asarray(np.all(np.abs(T - Z @ theta) <= _ROUNDING * size, axis=1))

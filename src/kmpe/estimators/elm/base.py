@@ -14,7 +14,7 @@ from kmpe.choice.labels import LabelNoise
 from kmpe.choice.penalty import WIDTHS
 from kmpe.choice.scale import GivenLoss
 from kmpe.choice.widths import choose_machine
-from kmpe.estimators.collections import absent_attribute, by_block, is_dask, without_collections
+from kmpe.estimators.collections import absent_attribute, answer, is_elsewhere, without_collections
 from kmpe.estimators.elm.fitting import Fitted, Settings, Unit, fit_drawn, fit_tuned
 from kmpe.estimators.elm.opening import Opening, check_stream, features_of
 from kmpe.estimators.inputs import (
@@ -26,12 +26,14 @@ from kmpe.estimators.inputs import (
     read,
     set_parameters,
 )
+from kmpe.foreign import Foreign, asarray, to_numpy
 from kmpe.inference.intervals import leave_one_out
 from kmpe.inference.outliers import outlier_limit, scaled_residuals
 from kmpe.losses import Correntropy, Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.arranged import arranged
 from kmpe.rows.checks import counted_weights
+from kmpe.rows.device import of_inputs
 from kmpe.rows.hidden_layer import ACTIVATIONS, Activation, HiddenLayer
 from kmpe.rows.kernel_nodes import KernelNodes
 from kmpe.rows.source import Outputs, Rows
@@ -111,7 +113,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         layer = self.hidden_layer_
         if not isinstance(layer, KernelNodes):
             raise AttributeError('input_relevances_ are known with activation="auto" only')
-        return layer.slopes(np.atleast_2d(self.coef_).T) * (layer.scaling.per > 0)
+        return layer.slopes(np.atleast_2d(to_numpy(self.coef_)).T) * (layer.scaling.per > 0)
 
     def transform_hidden(self, X: Any) -> Array:
         """Return the features H of the hidden layer, (19) of the paper.
@@ -127,27 +129,28 @@ class ELM(BaseEstimator):  # type: ignore[misc]
             With ``activation="auto"`` these are followed by the linear part and a constant.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            return by_block(self.transform_hidden, X)
+        if is_elsewhere(X, self.transform_hidden):
+            return answer(self.transform_hidden, X)
         X = read(self, X, reset=False, accept_sparse="csr")
+        if isinstance(X, Foreign):
+            return asarray(self.hidden_layer_(X), X.dtype)
         return np.asarray(Rows.inputs(X, self.hidden_layer_).stored(X.dtype).X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.array_api_support = True
         return tags
 
     def _fit(self, X: Any, T: Array, sample_weight: npt.ArrayLike | None) -> None:
         """Choose or draw the hidden layer, and fit the targets T of shape (n, q)."""
         self._check_parameters()
         a, unit = counted_weights(check_weights(sample_weight, X), T)
-        layer = None if self._tunes_itself else self._draw_layer(X)
         table, settings = arranged(X, T, a), self._settings()
         with team():
-            if layer is None:
+            if self._tunes_itself:
                 fitted = fit_tuned(table, unit, settings, classes=self._classifies)
             else:
-                fitted = fit_drawn(table, unit, layer, settings)
+                fitted = fit_drawn(table, unit, self._draw_layer(X), settings)
         self._keep(fitted, unit)
 
     def _keep(self, fitted: Fitted, unit: float) -> None:
@@ -165,8 +168,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         self.outliers_ = self.outlier_scores_ > outlier_limit(R.shape[1])
         if fitted.labels is not None and self._given_loss() is None:
             self.outliers_ = self.weights_ < 0.5
-        left_out = leave_one_out(R, min(df / float(a.sum()), 0.9))
-        self._of_sample = left_out, a, self.outlier_scores_
+        self._of_sample = leave_one_out(R, min(df / float(a.sum()), 0.9)), a, self.outlier_scores_
 
     def _keep_record(self, fit: Fit[Array], freedom: float, unit: float) -> None:
         """Set attributes about the steps, and end a stream."""
@@ -211,8 +213,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         X, T, a, _, T0, back = arranged(X, T, check_weights(sample_weight, X))
         batch = Rows(X, T, a)
         opening = self._opening if self._stream is not None else Opening.of(self._tunes_itself)
-        stream, layer, unit = self._stream, self._stream_layer, self._unit
-        labels = self._labels
+        stream, layer, unit, labels = self._stream, self._stream_layer, self._unit, self._labels
         with team():
             if opening is not None:
                 opening = opening.with_batch(batch)
@@ -266,7 +267,7 @@ class ELM(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = read(self, X, reset=False, accept_sparse="csr")
         coef = self.coef_.reshape(-1, self.hidden_layer_.n_features).T
-        Y = Rows.inputs(X, self.hidden_layer_).column(Outputs(coef), coef.shape[1])
+        Y = of_inputs(X, self.hidden_layer_, Outputs(coef), coef.shape[1])
         kind = self._kind if isinstance(self.hidden_layer_, KernelNodes) else coef.dtype
         Y = Y.astype(np.result_type(X.dtype, kind), copy=False)
         return Y if self.coef_.ndim == 2 else Y[:, 0]

@@ -8,10 +8,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from kmpe.arrays import Array
-from kmpe.estimators.collections import by_block, is_dask
+from kmpe.estimators.collections import answer, is_elsewhere
+from kmpe.estimators.devices import named
 from kmpe.estimators.elm.base import ELM
 from kmpe.estimators.elm.elsewhere import fit_collections
 from kmpe.estimators.inputs import all_or_nothing, read_with_targets
+from kmpe.foreign import asarray
 from kmpe.losses import Correntropy
 from kmpe.solvers.progress import said
 
@@ -96,7 +98,7 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         """
         with all_or_nothing(self), said(type(self).__name__, self.verbose):
             _check_one_label(y)
-            if is_dask(X):
+            if is_elsewhere(X):
                 fit_collections(self, X, y, sample_weight)
             else:
                 X, y = read_with_targets(self, X, y, numeric=False, reset=True)
@@ -163,8 +165,8 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         array of shape (n,) or (n, n_classes)
         """
-        if is_dask(X):
-            return by_block(self.decision_function, X)
+        if is_elsewhere(X, self.decision_function):
+            return answer(self.decision_function, X)
         scores = self._output(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -180,11 +182,11 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         array of shape (n,)
         """
-        if is_dask(X):
-            return by_block(self.predict, X)
+        if is_elsewhere(X, self.predict):
+            return answer(self.predict, X)
         scores = self.decision_function(X)
         codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return named(self.classes_, codes)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities of the classes.
@@ -201,8 +203,8 @@ class ELMClassifier(ClassifierMixin, ELM):  # type: ignore[misc]
         -------
         array of shape (n, n_classes)
         """
-        if is_dask(X):
-            return by_block(self.predict_proba, X)
+        if is_elsewhere(X, self.predict_proba):
+            return answer(self.predict_proba, X)
         F = self._output(X)
         return _nearest_probabilities(F) if self._labels is None else self._labels.probabilities(F)
 
@@ -225,4 +227,4 @@ def _nearest_probabilities(scores: Array) -> Array:
     last = np.count_nonzero(falling > excess, axis=1) - 1
     shift = np.take_along_axis(excess, last[:, None], axis=1)
     P = np.maximum(scores - shift, 0)
-    return np.asarray(P / P.sum(axis=1, keepdims=True))
+    return asarray(P / P.sum(axis=1, keepdims=True))

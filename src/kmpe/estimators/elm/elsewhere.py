@@ -1,4 +1,4 @@
-"""Machines fitted to Dask collections, where the rows are."""
+"""Machines fitted where the rows are: on a cluster, or on a device."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,13 +9,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from kmpe.arrays import Array
 from kmpe.choice.penalty import WIDTHS
 from kmpe.choice.self_tuning import RightLabels
-from kmpe.estimators.collections import Given, given_rows, of_rows
+from kmpe.estimators.collections import Given, given_rows
+from kmpe.estimators.devices import GivenArrays
 from kmpe.estimators.elm.fitting import Settings, walk_drawn, walk_tuned
 from kmpe.inference.elsewhere import Freedom, MachineRows, SquaredResidual
 from kmpe.inference.outliers import outlier_limit
 from kmpe.inference.quantiles import mad_of
 from kmpe.problems.ridge import Ridge
-from kmpe.rows.dask import DaskRows
+from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.sample import draw
 from kmpe.rows.source import Rows
 from kmpe.rows.threads import team
@@ -26,7 +27,7 @@ __all__ = ["fit_collections"]
 
 
 def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a machine; what is said of single rows are lazy arrays."""
+    """Fit a machine; what is said of single rows stays where they are."""
     model._check_parameters()
     settings: Settings = model._settings()
     with team(), given_rows(model, X, y, sample_weight, labels=model._classifies) as given:
@@ -42,6 +43,7 @@ def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
             _fit_tuned(model, settings, given, X, y, sample_weight)
         else:
             _fit_drawn(model, settings, given, X, y, sample_weight)
+        given.finish(model)
 
 
 def _most_features(model: Any, settings: Settings, d: int) -> int:
@@ -53,7 +55,7 @@ def _most_features(model: Any, settings: Settings, d: int) -> int:
 
 
 def _fit_tuned(
-    model: Any, settings: Settings, given: Given, X: Any, y: Any, sample_weight: Any
+    model: Any, settings: Settings, given: Given | GivenArrays, X: Any, y: Any, sample_weight: Any
 ) -> None:
     found = walk_tuned(given.rows, settings, classes=model._classifies)
     of_targets, machine, walked = found.unit, found.machine, found.walked
@@ -70,13 +72,14 @@ def _fit_tuned(
     model.tuning_, model._labels = machine.table, machine.labels
     model._keep_record(of_targets.of_fit(fit), freedom, given.unit)
     model.scale_ = mad_of(found.rows, SquaredResidual(of_each), problem.dim)
-    lazy = of_rows(of_each, machine.features, given, X, y, sample_weight, of_targets.centre, unit)
+    facts = of_each, machine.features, X, y, sample_weight, of_targets.centre, unit
+    lazy = given.of_rows(*facts)
     _set_rows(model, lazy, problem.dim)
     _set_sample(model, walked, of_each)
 
 
 def _fit_drawn(
-    model: Any, settings: Settings, given: Given, X: Any, y: Any, sample_weight: Any
+    model: Any, settings: Settings, given: Given | GivenArrays, X: Any, y: Any, sample_weight: Any
 ) -> None:
     rows = replace(given.rows, features=model._draw_layer(given.rows.X))
     layer, walked = walk_drawn(rows, given.unit, settings)
@@ -90,7 +93,7 @@ def _fit_drawn(
     n = rows.n
     shrunk = np.sqrt(n / max(n - tuned.degrees_of_freedom, 1.0))
     model.scale_ = mad_of(problem.rows, SquaredResidual(of_each), problem.dim) * float(shrunk)
-    _set_rows(model, of_rows(of_each, layer, given, X, y, sample_weight), problem.dim)
+    _set_rows(model, given.of_rows(of_each, layer, X, y, sample_weight), problem.dim)
     _set_sample(model, walked, of_each)
 
 
@@ -106,7 +109,7 @@ def _set_rows(model: Any, lazy: Any, dim: int) -> None:
 def _set_sample(model: Any, walked: Walked[Ridge, Array], of_each: MachineRows) -> None:
     """Keep residuals of a sample, for intervals."""
     rows: Rows = walked.chosen.sample.rows
-    if isinstance(rows, DaskRows):  # least squares, and Algorithm 1 as printed, need no sample
+    if isinstance(rows, RowsElsewhere):  # least squares, and Algorithm 1 as printed, need no sample
         rows = draw(rows, LEAST_ROWS)
     # Rows of a sample stand for others, but decide for themselves alone.
     alone = rows.per(rows.n / rows.n_counted)

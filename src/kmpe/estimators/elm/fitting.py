@@ -15,6 +15,7 @@ from kmpe.choice.penalty import Tuning, choose_width
 from kmpe.choice.self_tuning import RightLabels, SelfTuning
 from kmpe.choice.widths import Machine, choose_machine
 from kmpe.estimators.inputs import RobustnessWarning
+from kmpe.foreign import Foreign, asarray
 from kmpe.inference.intervals import leave_one_out
 from kmpe.inference.quantiles import middle_of, quantile_of
 from kmpe.losses import Loss
@@ -62,9 +63,9 @@ class Settings:
         """Whether H fits into memory: a quarter of what is free by default."""
         limit = self.memory_limit
         if limit is None:
-            # If X is read from a file it may be larger than memory, and so may H.
-            most = MOST_KEPT if isinstance(X, Reader) else np.inf
-            limit = min(0.25 * free_memory(), most)
+            # X in a file may be larger than memory, and so may H; of a device nothing is known.
+            large = isinstance(X, Reader) or (isinstance(X, Foreign) and not X.library.on_cpu)
+            limit = min(0.25 * free_memory(), MOST_KEPT if large else np.inf)
         return bool(X.shape[0] * features * itemsize <= limit)
 
 
@@ -242,7 +243,7 @@ class _FarOut:
     centre: Array
 
     def __call__(self, block: Block) -> Array:
-        return np.asarray(np.abs(block.T - self.centre).max(axis=1))
+        return asarray(np.abs(block.T - self.centre).max(axis=1))
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ class _Away:
     far: _FarOut
 
     def __call__(self, block: Block) -> tuple[Array]:
-        return (np.asarray(block.a @ (self.far(block) > 0)),)
+        return (asarray(block.a @ (self.far(block) > 0)),)
 
 
 def _size(rows: Rows, centre: Array, loss: Loss | None) -> float:

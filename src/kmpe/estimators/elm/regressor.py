@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
-from kmpe.estimators.collections import by_block, is_dask
+from kmpe.estimators.collections import answer, is_elsewhere
 from kmpe.estimators.elm.base import ELM
 from kmpe.estimators.elm.elsewhere import fit_collections
 from kmpe.estimators.inputs import all_or_nothing, check_targets, read_with_targets
@@ -156,13 +156,13 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         self
         """
         with all_or_nothing(self), said(type(self).__name__, self.verbose):
-            if is_dask(X):
+            if is_elsewhere(X):
                 fit_collections(self, X, y, sample_weight)
             else:
                 X, y = read_with_targets(self, X, y, numeric=True, reset=True)
                 self._fit(X, check_targets(y), sample_weight)
             if y.ndim == 1:
-                self.coef_ = self.coef_[0]
+                self.coef_ = self.coef_[0, :]
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> Self:
@@ -185,7 +185,7 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
             X, y = read_with_targets(self, X, y, numeric=True, reset=self._stream is None)
             self._partial_fit(X, check_targets(y), sample_weight)
             if y.ndim == 1:
-                self.coef_ = self.coef_[0]
+                self.coef_ = self.coef_[0, :]
         return self
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
@@ -204,8 +204,8 @@ class ELMRegressor(RegressorMixin, ELM):  # type: ignore[misc]
         array of shape (n,) or (n, q)
             Predictions; with ``return_interval`` a tuple of predictions, lower and upper ends.
         """
-        if is_dask(X):
-            return by_block(self.predict, X, return_interval)
+        if is_elsewhere(X, self.predict):
+            return answer(self.predict, X, return_interval)
         predicted = self._output(X)
         if return_interval is None:
             return predicted
