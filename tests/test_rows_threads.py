@@ -148,6 +148,31 @@ def test_blas_is_limited_in_whichever_thread_a_team_works():
     """)
 
 
+def test_ctrl_c_on_the_way_in_and_out_of_a_team_leaves_blas_as_it_was():
+    run("""
+        before = limits()
+        for k in range(1, 20):
+            calls = []
+
+            def hook(frame, event, _):
+                if event == "call" and frame.f_globals.get("__name__") == "kmpe.rows.threads":
+                    calls.append(frame)
+                    if len(calls) == k:
+                        raise KeyboardInterrupt
+
+            sys.setprofile(hook)
+            try:
+                with team():
+                    pass
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+            assert limits() == before, (k, limits())
+        assert len(calls) < k
+    """)
+
+
 def test_six_teams_at_once_leave_blas_as_it_was():
     run("""
         together, before = Barrier(6), limits()

@@ -67,17 +67,21 @@ def team() -> Iterator[Team]:
     if present is not None and present.process == os.getpid():
         yield present
         return
-    size = _blas.enter()
+    member = object()
     try:
         with ExitStack() as stack:
-            hired = Team(size, stack)
+            hired = Team(_blas.enter(member), stack)
             token = _present.set(hired)
             try:
                 yield hired
             finally:
                 _present.reset(token)
     finally:
-        _blas.leave()
+        try:
+            _blas.leave(member)
+        except KeyboardInterrupt:  # Ctrl-C on the way out
+            _blas.leave(member)
+            raise
 
 
 class _Blas:
@@ -89,31 +93,35 @@ class _Blas:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._teams = 0
+        self._teams: set[object] = set()
         self._before: list[int] = []
+        self._limited = False
 
-    def enter(self) -> int:
+    def enter(self, member: object) -> int:
         """Limit BLAS to one thread, and return how many it had."""
         with self._lock:
-            if self._teams == 0:
+            if not self._limited:
                 self._before = [library.num_threads for library in _libraries()]
+                self._limited = True
                 _set_threads([1] * len(self._before))
-            self._teams += 1
+            self._teams.add(member)
             return min(self._before, default=1)
 
-    def leave(self) -> None:
-        """Restore the number of threads if no team is active any more."""
+    def leave(self, member: object) -> None:
+        """Restore the number of threads if no team is active any more; twice is the same."""
         with self._lock:
-            self._teams -= 1
-            if self._teams == 0:
+            self._teams.discard(member)
+            if self._limited and not self._teams:
                 _set_threads(self._before)
+                self._limited = False
 
     def forget_teams(self) -> None:
         """Reset in a forked process, which has neither the teams nor the holder of the lock."""
         self._lock = threading.Lock()
-        if self._teams:
-            self._teams = 0
+        self._teams = set()
+        if self._limited:
             _set_threads(self._before)
+            self._limited = False
 
 
 _blas = _Blas()
