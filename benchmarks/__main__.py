@@ -12,7 +12,7 @@ from benchmarks.measure import OUT, write
 
 NAMES = ("ridge", "elm", "small", "stream", "growth", "crossover", "out_of_core", "peers")
 #: Studies that take hours; they have options of their own, and run when they are named.
-STUDIES = ("tables", "labels", "anything", "cluster")
+STUDIES = ("tables", "labels", "anything", "cluster", "devices")
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_info
 
 from kmpe import (
@@ -23,6 +24,7 @@ from kmpe import (
     ELMRegressor,
     RobustLinearRegression,
     RobustPCA,
+    RobustRegressor,
     Squared,
 )
 from kmpe.estimators.inputs import all_or_nothing, is_read_by_block
@@ -390,7 +392,7 @@ class OnADevice:
         raise AssertionError("never asked")
 
 
-@pytest.mark.parametrize("model", [PCAL1(1), RobustPCA(1), ELMRegressor()])
+@pytest.mark.parametrize("model", [PCAL1(1), RobustRegressor(LinearRegression())])
 def test_arrays_that_are_dispatched_are_refused_in_a_sentence(model, monkeypatch):
     monkeypatch.setattr("kmpe.estimators.devices.get_config", lambda: {"array_api_dispatch": True})
     with pytest.raises(ValueError, match="computes with NumPy here, and was given an array of"):

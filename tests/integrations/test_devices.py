@@ -16,6 +16,7 @@ from kmpe import (
     ELMRegressor,
     Huber,
     RobustLinearRegression,
+    RobustPCA,
     Squared,
 )
 from kmpe.estimators.devices import in_numpy
@@ -141,6 +142,67 @@ def test_a_machine_has_the_digits_of_numpy(name, to):
         agree(getattr(there, method)(to(new)), getattr(memory, method)(new))
 
 
+PCAS = {
+    "default": RobustPCA(2),
+    "kmpe": RobustPCA(2, loss=KMPE(p=2)),
+    "squared": RobustPCA(2, loss=Squared()),
+    "auto": RobustPCA("auto"),
+    "share": RobustPCA(0.9, whiten=True),
+}
+
+
+def cloud(n=24_000, d=6, centre=3.0):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) * np.arange(1.0, d + 1) + centre
+    X[: n // 10] += 20 * rng.normal(size=(n // 10, d))
+    return X
+
+
+@every_library
+@pytest.mark.parametrize("name", PCAS)
+def test_a_pca_has_the_digits_of_numpy(name, to):
+    X = cloud(centre=1e5 if name == "default" else 3.0)
+    memory, there = (clone(PCAS[name]) for _ in range(2))
+    memory.fit(X)
+    there.fit(to(X))
+    for attribute in (
+        *("components_", "mean_", "explained_variance_", "singular_values_", "weights_"),
+        *("orthogonal_distances_", "score_distances_", "outliers_"),
+    ):
+        assert type(getattr(there, attribute)) is type(to(X))
+        agree(getattr(there, attribute), getattr(memory, attribute))
+    np.testing.assert_array_equal(there.outlier_kinds_, memory.outlier_kinds_)
+    agree(there.get_covariance(), memory.get_covariance())
+    new = cloud(500)
+    scores = there.transform(to(new))
+    agree(scores, memory.transform(new))
+    agree(there.inverse_transform(scores), memory.inverse_transform(memory.transform(new)))
+    agree(there.reconstruction_errors(to(new)), memory.reconstruction_errors(new))
+    agree(there.score_samples(to(new)), memory.score_samples(new))
+    for ours, wanted in zip(there.distances(to(new)), memory.distances(new), strict=True):
+        agree(ours, wanted)
+
+
+@every_library
+def test_weights_of_a_pca(to):
+    X = cloud()
+    a = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
+    memory, there = RobustPCA(2), RobustPCA(2)
+    memory.fit(X, sample_weight=a)
+    there.fit(to(X), sample_weight=to(a))
+    agree(there.components_, memory.components_)
+    agree(there.explained_variance_, memory.explained_variance_)
+
+
+def test_what_a_pca_does_in_numpy_alone_is_said():
+    X = on_torch(cloud())
+    with pytest.raises(ValueError, match='scale="mad" needs X in memory'):
+        RobustPCA(2, scale="mad").fit(X)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        RobustPCA(2).fit(X)
+
+
 def test_labels_may_be_words_beside_inputs_on_a_device():
     X, y = data()
     words = np.where(labels(y) == 1, "high", "low")
@@ -150,7 +212,7 @@ def test_labels_may_be_words_beside_inputs_on_a_device():
 
 
 def scikit_learn_checks():
-    for model in (RobustLinearRegression(), ELMRegressor(), ELMClassifier()):
+    for model in (RobustLinearRegression(), ELMRegressor(), ELMClassifier(), RobustPCA()):
         for estimator, check in estimator_checks_generator(model):
             name = getattr(check, "func", check).__name__
             if name.startswith("check_array_api"):

@@ -144,7 +144,8 @@ def given_arrays(
 def on_device(method: Callable[..., Any], X: Any, *options: Any) -> Any:
     """Return what a method of a fitted estimator returns for X, in the library of X."""
     estimator = method.__self__  # type: ignore[attr-defined]
-    inputs = _checked(estimator, X, reset=False)
+    scores = method.__name__ == "inverse_transform"
+    inputs = _as_foreign(X) if scores else _checked(estimator, X, reset=False)
     found = getattr(in_numpy(estimator), method.__name__)(inputs, *options)
     if not isinstance(found, tuple):
         return _out(found, inputs.library)
@@ -173,8 +174,13 @@ def named(classes: npt.NDArray[Any], codes: Any) -> npt.NDArray[Any]:
 
 def _checked(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     """Return inputs as scikit-learn has checked them, as a `Foreign` array."""
+    xp, _, _ = get_namespace_and_device(X)
+    return _as_foreign(validate_data(estimator, X, reset=reset, dtype=(xp.float64, xp.float32)))
+
+
+def _as_foreign(X: Any) -> Foreign:
+    """Return an array as a `Foreign` one, if its device has double precision."""
     xp, _, device = get_namespace_and_device(X)
-    X = validate_data(estimator, X, reset=reset, dtype=(xp.float64, xp.float32))
     try:
         xp.zeros(1, dtype=xp.float64, device=device)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -8,9 +8,10 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array, Mask
-from kmpe.estimators.collections import by_block, is_dask, lazily
+from kmpe.estimators.collections import answer, is_dask, is_elsewhere, lazily
 from kmpe.estimators.inputs import read, refuse_elsewhere
 from kmpe.estimators.projection import Projection
+from kmpe.foreign import Foreign, asarray
 from kmpe.inference.missing import filled, inflation
 from kmpe.inference.pca import OutlierMap
 from kmpe.problems.pca.distances import Limits, RowDistances, kinds
@@ -54,9 +55,9 @@ class Measuring(Projection):
             ``outliers``, true where either is above its limit in ``cutoffs_``.
         """
         check_is_fitted(self)
-        if is_dask(X):
-            lazy: Any = by_block(self._distances, X)
-            return RowDistances(lazy[:, 0], lazy[:, 1], lazy[:, 2] > 0)
+        if is_elsewhere(X, self.distances):
+            found: Any = answer(self._distances, X)
+            return RowDistances(found[:, 0], found[:, 1], found[:, 2] > 0)
         return self._measured(X)
 
     def _distances(self, X: Any) -> Array:
@@ -85,6 +86,8 @@ class Measuring(Projection):
         array of shape (n, d)
         """
         check_is_fitted(self)
+        if isinstance(X, Foreign):
+            return asarray(X)
         X = self._unfilled(X)
         holes = np.isnan(X)
         if not holes.any():
@@ -99,7 +102,8 @@ class Measuring(Projection):
         return self.fill(X)
 
     def _with_holes(self, X: Any) -> Any:
-        return self._checked(X) if issparse(X) else self._unfilled(X)
+        whole = issparse(X) or isinstance(X, Foreign)
+        return self._checked(X) if whole else self._unfilled(X)
 
     def _unfilled(self, X: Any) -> npt.NDArray[Any]:
         """Return rows in memory, NaN where a value is missing."""
@@ -123,5 +127,5 @@ class Measuring(Projection):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.array_api_support = True
         return tags

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from kmpe.arrays import Array, Index, Mask
 from kmpe.choice.trimming import PCAScale
-from kmpe.estimators.collections import absent_attribute, is_dask, without_collections
+from kmpe.estimators.collections import absent_attribute, is_elsewhere, without_collections
 from kmpe.estimators.holes import fit_with_holes
 from kmpe.estimators.inputs import (
     all_or_nothing,
@@ -201,7 +201,7 @@ class RobustPCA(Measuring):
         self
         """
         with all_or_nothing(self), said(type(self).__name__, self.verbose):
-            if is_dask(X):
+            if is_elsewhere(X):
                 fit_collections(self, X, sample_weight)
             else:
                 self._fit_rows(self._read(X, reset=True, ensure_min_samples=2), sample_weight)

@@ -10,9 +10,8 @@ from kmpe.estimators.collections import given_rows
 from kmpe.estimators.inputs import is_whole
 from kmpe.estimators.pca_parameters import check_parameters
 from kmpe.inference.pca import Inferred
-from kmpe.problems.pca.elsewhere import DaskPoints
+from kmpe.problems.pca.elsewhere import PointsElsewhere
 from kmpe.problems.pca.points import SquaredNorm
-from kmpe.rows.dask import DaskRows
 from kmpe.rows.source import Block
 from kmpe.rows.threads import team
 
@@ -20,7 +19,7 @@ __all__ = ["fit_collections"]
 
 
 def fit_collections(model: Any, X: Any, sample_weight: Any) -> None:
-    """Fit a RobustPCA to a Dask collection; row attributes are lazy arrays."""
+    """Fit a RobustPCA to a collection or a device array; row attributes stay there."""
     with team(), given_rows(model, X, None, sample_weight) as given:
         wanted = model.n_components if is_whole(model.n_components) else 1
         # With fewer rows the sample of the start would be more than a quarter of them.
@@ -30,23 +29,23 @@ def fit_collections(model: Any, X: Any, sample_weight: Any) -> None:
             names = "weights_", "orthogonal_distances_", "score_distances_", "outliers_"
             for name in names:
                 setattr(model, name, given.lazy(getattr(model, name), X))
+            given.finish(model)
             return
         check_parameters(model, given.rows.X.shape)
         if model.scale is not None:
             raise ValueError(
-                f'scale="{model.scale}" needs X in memory, and X is a Dask collection: divide its '
-                "columns beforehand"
+                f'scale="{model.scale}" needs X in memory: divide the columns of X beforehand'
             )
         model.scale_ = None
-        assert isinstance(given.rows, DaskRows)
-        points = DaskPoints.of(given.rows)
+        points = PointsElsewhere.of(given.rows)
         fitted = model._fit(points)
         lazy = given.of_rows(_PCARows(fitted.found, points.offset), None, X, None, sample_weight)
         model._set(fitted)
-    model.weights_, model.orthogonal_distances_ = lazy[:, 0], lazy[:, 1]
-    model.score_distances_ = lazy[:, 2]
-    beyond = model.orthogonal_distances_ > model.cutoffs_.orthogonal
-    model.outliers_ = beyond | (model.score_distances_ > model.cutoffs_.score)
+        model.weights_, model.orthogonal_distances_ = lazy[:, 0], lazy[:, 1]
+        model.score_distances_ = lazy[:, 2]
+        beyond = model.orthogonal_distances_ > model.cutoffs_.orthogonal
+        model.outliers_ = beyond | (model.score_distances_ > model.cutoffs_.score)
+        given.finish(model)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kmpe.arrays import Array, held
-from kmpe.estimators.collections import by_block, is_dask
+from kmpe.estimators.collections import answer, is_elsewhere
+from kmpe.estimators.devices import is_dispatched, is_foreign
 from kmpe.estimators.inputs import check_weights, is_whole
+from kmpe.foreign import Foreign, asarray, to_numpy
 from kmpe.inference.likelihood import floored_noise, log_likelihood
 from kmpe.problems.pca import Points
 from kmpe.rows.checks import LARGEST, check_range, counted_weights
@@ -50,8 +52,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n, n_components_)
         """
         check_is_fitted(self)
-        if is_dask(X):
-            return by_block(self.transform, X)
+        if is_elsewhere(X, self.transform):
+            return answer(self.transform, X)
         X, mean = self._checked(X), self.mean_
         W = self.components_
         if self.scale_ is not None:
@@ -59,7 +61,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         scores = X @ W.T - mean @ W.T
         if self.whiten:
             scores /= self._deviations()
-        return np.asarray(scores)
+        return asarray(scores)
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the rows that have the scores X.
@@ -74,13 +76,15 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n, d)
         """
         check_is_fitted(self)
-        scores = np.asarray(X)
+        if is_dispatched(X):
+            return answer(self.inverse_transform, X)
+        scores = asarray(X)
         if self.whiten:
             scores = scores * self._deviations()
         rows = scores @ self.components_
         if self.scale_ is not None:
             rows = rows * self.scale_
-        return np.asarray(rows + self.mean_)
+        return asarray(rows + self.mean_)
 
     def reconstruction_errors(self, X: Any) -> Array:
         """Return the distance ‖x - μ - WWᵀ(x - μ)‖ of each row from its reconstruction.
@@ -95,8 +99,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n,)
         """
         check_is_fitted(self)
-        if is_dask(X):
-            return by_block(self.reconstruction_errors, X)
+        if is_elsewhere(X, self.reconstruction_errors):
+            return answer(self.reconstruction_errors, X)
         return self._each(self._checked(X), self._reconstruction_error)
 
     def score_samples(self, X: Any) -> Array:
@@ -115,8 +119,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (n,)
         """
         check_is_fitted(self)
-        if is_dask(X):
-            return by_block(self.score_samples, X)
+        if is_elsewhere(X, self.score_samples):
+            return answer(self.score_samples, X)
         return self._each(self._with_holes(X), self._log_likelihood)
 
     def score(self, X: Any, y: Any = None) -> float:  # noqa: ARG002 - scikit-learn's signature
@@ -133,7 +137,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         -------
         float
         """
-        return float(self.score_samples(X).mean())
+        scores = self.score_samples(X)
+        return float((to_numpy(scores) if is_foreign(scores) else scores).mean())
 
     def get_covariance(self) -> Array:
         """Return the covariance of the model: components, and equal noise in other directions.
@@ -143,8 +148,8 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (d, d)
         """
         check_is_fitted(self)
-        extra = np.maximum(self.explained_variance_ - self.noise_variance_, 0.0)
-        covariance = (self.components_.T * extra) @ self.components_
+        W, variances = to_numpy(self.components_), to_numpy(self.explained_variance_)
+        covariance = (W.T * np.maximum(variances - self.noise_variance_, 0.0)) @ W
         covariance.flat[:: len(covariance) + 1] += self.noise_variance_
         if self.scale_ is not None:
             covariance *= np.outer(self.scale_, self.scale_)
@@ -160,9 +165,9 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         array of shape (d, d)
         """
         check_is_fitted(self)
-        variances = self.explained_variance_.astype(np.float64)
+        variances = to_numpy(self.explained_variance_).astype(np.float64)
         noise = floored_noise(variances, self.noise_variance_)
-        W = self.components_.astype(np.float64)
+        W = to_numpy(self.components_).astype(np.float64)
         precision = (W.T / np.maximum(variances, noise)) @ W
         if len(W) < W.shape[1]:
             precision += (np.eye(W.shape[1]) - W.T @ W) / noise
@@ -172,7 +177,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def _reconstruction_error(self, Y: Array) -> Array:
         W = self.components_
-        return np.asarray(np.linalg.norm(Y - (Y @ W.T) @ W, axis=1))
+        return asarray(np.linalg.norm(Y - (Y @ W.T) @ W, axis=1))
 
     def _log_likelihood(self, Y: Array) -> Array:
         variances = self.explained_variance_.astype(np.float64)
@@ -181,10 +186,13 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if self.scale_ is None:
             return density
         units = ~np.isnan(Y) @ np.log(self.scale_.astype(np.float64))
-        return np.asarray(density - units)
+        return asarray(density - units)
 
     def _each(self, X: Any, value: Callable[[Array], Array]) -> Array:
         """Return a value of each centred row, in the units of the fit, block by block."""
+        if isinstance(X, Foreign):
+            Y = X - self.mean_
+            return value(asarray(Y if self.scale_ is None else Y / self.scale_))
         out = np.empty(X.shape[0])
         for some in gen_batches(X.shape[0], 4096):
             Y = X[some].toarray() if is_sparse(X) else X[some]

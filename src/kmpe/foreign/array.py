@@ -107,7 +107,7 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
         if out is not None and out[0] is inputs[0] and name in IN_PLACE:
             IN_PLACE[name](out[0].values, self._like(inputs[1], out[0].values))
             return out[0]
-        values = self._operands(inputs, mixed=name in OPERATORS)
+        values = self.operands(inputs, mixed=name in OPERATORS)
         if name in OPERATORS:
             found = OPERATORS[name](*values)
         else:
@@ -130,7 +130,7 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
             f"{self.library.xp.__name__.rpartition('.')[2]}: give it as a NumPy array"
         )
 
-    def _operands(self, inputs: Sequence[Any], *, mixed: bool) -> list[Any]:
+    def operands(self, inputs: Sequence[Any], *, mixed: bool) -> list[Any]:
         """Return operands as arrays of the library, all floating if one is; scalars as they are.
 
         Functions take no scalars in older editions of the standard, operators do (``mixed``).
@@ -139,6 +139,9 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
         floats = any(isinstance(v, float) or self.library.is_float(v) for v in values)
         if floats:
             values = [self._floating(value) for value in values]
+            kinds = [value.dtype for value in values if not isinstance(value, int | float)]
+            if any(kind != kinds[0] for kind in kinds):  # PyTorch has no products of two precisions
+                values = [self._double(value) for value in values]
         if not mixed and len(values) > 1:
             kind = next(value.dtype for value in values if not isinstance(value, int | float))
             values = [self.scalar(v, kind) if isinstance(v, int | float) else v for v in values]
@@ -156,7 +159,12 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
     def _floating(self, value: Any) -> Any:
         if isinstance(value, int | float) or self.library.is_float(value):
             return value
-        return self.library.xp.astype(value, self.library.xp.float64)
+        return self._double(value)
+
+    def _double(self, value: Any) -> Any:
+        if isinstance(value, int | float):
+            return value
+        return self.library.xp.astype(value, self.library.xp.float64, copy=False)
 
     def scalar(self, value: float, kind: Any) -> Any:
         """Return a number as an array of the library."""

@@ -14,11 +14,13 @@ __all__ = ["FUNCTIONS"]
 
 
 def _einsum(one: Any, what: str, A: Any, B: Any) -> Any:
+    A, B = one.raw(A), one.raw(B)
     if what == "ij,j->i":
-        return one.raw(A) @ one.raw(B)
-    if what != "ij,ij->i":
+        return A @ B
+    axes = {"ij,ij->i": -1, "ij,ij->j": -2}
+    if what not in axes:
         raise TypeError(f"einsum {what!r} has no counterpart in the array API")
-    return one.library.xp.vecdot(one.raw(A), one.raw(B))
+    return one.library.xp.vecdot(A, B, axis=axes[what])
 
 
 def _where(one: Any, condition: Any, x: Any, y: Any) -> Any:
@@ -39,11 +41,15 @@ def _nan_to_num(one: Any, x: Any) -> Any:
 
 
 def _concatenate(one: Any, arrays: Sequence[Any], axis: int = 0) -> Any:
-    return one.library.xp.concat([one.raw(array) for array in arrays], axis=axis)
+    return one.library.xp.concat(one.operands(arrays, mixed=True), axis=axis)
 
 
 def _column_stack(one: Any, arrays: Sequence[Any]) -> Any:
     return _concatenate(one, [a[:, None] if a.ndim == 1 else a for a in arrays], axis=1)
+
+
+def _vstack(one: Any, arrays: Sequence[Any]) -> Any:
+    return _concatenate(one, [a[None, :] if a.ndim == 1 else a for a in arrays], axis=0)
 
 
 def _hstack(one: Any, arrays: Sequence[Any]) -> Any:
@@ -93,6 +99,10 @@ def _take_along_axis(one: Any, x: Any, where: Any, axis: int) -> Any:
     return one.library.xp.take_along_axis(one.raw(x), one.raw(where), axis=axis)
 
 
+def _norm(one: Any, x: Any, axis: int) -> Any:
+    return one.library.xp.linalg.vector_norm(x.values, axis=axis)
+
+
 def _solve(one: Any, A: Any, B: Any) -> Any:
     return one.library.xp.linalg.solve(one.raw(A), one.raw(B))
 
@@ -114,6 +124,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.zeros_like: _zeros_like,
     np.empty_like: _empty_like,
     np.hstack: _hstack,
+    np.vstack: _vstack,
     np.sum: _method("sum"),
     np.all: _method("all"),
     np.argmax: _method("argmax"),
@@ -121,6 +132,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.cumsum: _cumsum,
     np.count_nonzero: _count_nonzero,
     np.take_along_axis: _take_along_axis,
+    np.linalg.norm: _norm,
     np.linalg.solve: _solve,
     np.median: _median,
 }

@@ -11,6 +11,10 @@ def _square(x: Any) -> Any:
     return x * x
 
 
+def _cbrt(xp: Any, x: Any) -> Any:
+    return xp.sign(x) * xp.abs(x) ** (1 / 3)
+
+
 def _heaviside(xp: Any, x: Any, at_zero: Any) -> Any:
     return xp.where(x == 0, at_zero, xp.astype(x > 0, x.dtype))
 
@@ -58,4 +62,4 @@ _SAME_NAMES = (
 )
 #: The others: functions of a namespace and of arrays.
 UFUNCS: dict[str, Callable[..., Any]] = {name: _named(name) for name in _SAME_NAMES}
-UFUNCS |= {"arcsinh": _named("asinh"), "heaviside": _heaviside}
+UFUNCS |= {"cbrt": _cbrt, "arcsinh": _named("asinh"), "heaviside": _heaviside}

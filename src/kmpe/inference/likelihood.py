@@ -15,6 +15,7 @@ import math
 import numpy as np
 
 from kmpe.arrays import ROUNDING, Array
+from kmpe.foreign import Foreign, asarray
 
 __all__ = ["floored_noise", "log_likelihood"]
 
@@ -29,6 +30,8 @@ def log_likelihood(Y: Array, W: Array, variances: Array, noise: float) -> Array:
     noise = floored_noise(variances, noise)
     V = W * np.sqrt(np.maximum(variances - noise, 0.0))
     m = V.shape[1]
+    if isinstance(Y, Foreign):
+        return _of_whole_rows(Y, V, noise)
     known = ~np.isnan(Y)
     Y = np.where(known, Y, 0.0)
     whole = known.all(axis=1)
@@ -48,6 +51,17 @@ def log_likelihood(Y: Array, W: Array, variances: Array, noise: float) -> Array:
         logdet[some] = np.linalg.slogdet(M)[1]
     logdet += (n_known - m) * math.log(noise)
     return np.asarray(-0.5 * (squares + logdet + n_known * math.log(2 * math.pi)))
+
+
+def _of_whole_rows(Y: Array, V: Array, noise: float) -> Array:
+    """Return the log density of rows without missing values."""
+    d, m = V.shape
+    M = V.T @ V + noise * np.eye(m)
+    z = Y @ np.linalg.solve(M, V.T).T
+    e = Y - z @ V.T
+    squares = np.einsum("ij,ij->i", e, e) / noise + np.einsum("ij,ij->i", z, z)
+    logdet = float(np.linalg.slogdet(M)[1]) + (d - m) * math.log(noise)
+    return asarray(-0.5 * (squares + (logdet + d * math.log(2 * math.pi))))
 
 
 def _products(known: Array, V: Array) -> Array:

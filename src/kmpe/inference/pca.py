@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kmpe.arrays import SINGULAR, Array
+from kmpe.foreign import asarray
 from kmpe.inference.quantiles import cutoff_of
 from kmpe.problems.base import Criterion
 from kmpe.problems.pca import Subspace, WeightedPCA
@@ -31,6 +32,7 @@ from kmpe.problems.pca.distances import (
 )
 from kmpe.problems.pca.subspace import ScoreMoments
 from kmpe.problems.pca.sums import Both, Measured
+from kmpe.rows.device import of_inputs
 from kmpe.rows.source import Block, Rows
 from kmpe.solvers.record import Fit
 from kmpe.starts.pca import Believed
@@ -65,7 +67,7 @@ class OutlierMap:
         Orthogonal distances are multiplied by ``stretch``.
         """
         both = Both(self.mean, self.W)
-        values = Rows.inputs(X).column(both, self.W.shape[1] + 1)
+        values = of_inputs(X, None, both, self.W.shape[1] + 1)
         return self.judged(values[:, :-1], stretch * np.sqrt(values[:, -1]))
 
     def judged(self, T: Array, orthogonal: Array) -> RowDistances:
@@ -180,12 +182,12 @@ class Within:
     def __call__(self, seen: Block) -> Array:
         """Return 1 for rows within the limit of score distances, and 0 for others."""
         if self.score is None:
-            return np.ones(len(seen.H))
-        return np.asarray(self.score(seen.H[:, :-2]) <= self.far, dtype=np.float64)
+            return np.ones_like(seen.a)
+        return asarray(self.score(seen.H[:, :-2]) <= self.far, dtype=np.float64)
 
     def weights(self, seen: Block) -> Array:
         """Return the weights of rows within both limits, and 0 for others."""
-        return np.asarray(seen.a * self(seen) * (np.sqrt(seen.H[:, -2]) <= self.near))
+        return asarray(seen.a * self(seen) * (np.sqrt(seen.H[:, -2]) <= self.near))
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,7 @@ class _WeightedMoments:
 
 def _squared(seen: Block) -> Array:
     """Return the squared orthogonal distances of measured rows."""
-    return np.asarray(seen.H[:, -2])
+    return asarray(seen.H[:, -2])
 
 
 def _spread(seen: Rows, within: Within, m: int) -> tuple[float, Spread]:

@@ -25,11 +25,9 @@ class DeviceRows(RowsElsewhere):
     """Rows whose inputs, targets and weights are `Foreign` arrays."""
 
     @classmethod
-    def bare(cls, X: Foreign, a: Any) -> "DeviceRows":
+    def bare(cls, X: Any, a: Any) -> "DeviceRows":
         """Return the rows of inputs without targets."""
-        T: Any = X[:, :0].astype(np.float64)
-        inputs: Any = X
-        return cls(inputs, T, a)
+        return cls(X, X[:, :0].astype(np.float64), a)
 
     @property
     def _library(self) -> Library:

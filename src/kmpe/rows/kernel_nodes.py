@@ -27,9 +27,6 @@ __all__ = [
 ]
 
 
-_EPS = float(np.finfo(np.float64).eps)
-
-
 @dataclass(frozen=True)
 class Scaling:
     """The map 4 asinh((x - centre) / (4 size)): linear within the data, logarithmic far out.
@@ -115,19 +112,12 @@ class Kernel:
 
 
 def squared_distances(A: Any, B: Array) -> Array:
-    """Return ‖a - b‖² of all rows of A, dense or sparse, and B.
-
-    Three sums of d products are added, which for equal rows cancel but for rounding errors, at most
-    2 (d + 2) ε ‖a‖² (Higham 2002, section 3.1). What is less is 0: the rough part of a kernel would
-    see its root, 1e-8.
-    """
+    """Return ‖a - b‖² of all rows of A, dense or sparse, and B."""
     D2 = asarray(A @ (-2 * B.T))
     norms = A.multiply(A).sum(axis=1) if is_sparse(A) else np.einsum("ij,ij->i", A, A)
-    norms = asarray(norms).reshape(-1, 1)
-    D2 += norms
+    D2 += asarray(norms).reshape(-1, 1)
     D2 += np.einsum("ij,ij->i", B, B)
-    D2 *= 2 * (B.shape[1] + 2) * _EPS * norms < D2
-    return D2
+    return asarray(np.maximum(D2, 0, out=D2))
 
 
 def manhattan_distances(A: Any, B: Array) -> Array:
@@ -136,6 +126,9 @@ def manhattan_distances(A: Any, B: Array) -> Array:
     Over √d, since it grows with d where the Euclidean distance grows with √d.
     """
     root = np.sqrt(B.shape[1])
+    if isinstance(A, Foreign):
+        columns = (np.abs(A[:, j, None] - B[:, j]) for j in range(1, B.shape[1]))
+        return asarray(sum(columns, np.abs(A[:, 0, None] - B[:, 0])) / root)
     if not is_sparse(A):
         return np.asarray(cdist(A, B, "cityblock") / root)
     A = sparse.csr_array(A)

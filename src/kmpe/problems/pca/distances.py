@@ -24,6 +24,7 @@ from scipy import linalg
 from scipy.special import chdtr, chdtri, fdtri, ndtri, stdtrit
 
 from kmpe.arrays import ROUNDING, Array, Mask
+from kmpe.foreign import asarray, to_numpy
 from kmpe.losses.scale import shortest_half
 
 __all__ = [
@@ -222,11 +223,12 @@ def _deviations(variances: Array, rounding: float) -> Array:
 def _norms(T: Array) -> Array:
     """Return the norm of each row; one that overflows is inf."""
     with np.errstate(over="ignore"):
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", T, T)))
+        return asarray(np.sqrt(np.einsum("ij,ij->i", T, T)))
 
 
 def kinds(distances: RowDistances, limits: Limits) -> npt.NDArray[np.str_]:
     """Return the type of each row, as named by Hubert, Rousseeuw and Vanden Branden (2005)."""
-    off, far = distances.orthogonal > limits.orthogonal, distances.score > limits.score
+    orthogonal, score = to_numpy(distances.orthogonal), to_numpy(distances.score)
+    off, far = orthogonal > limits.orthogonal, score > limits.score
     names = np.array(["regular", "good leverage", "orthogonal", "bad leverage"])
     return np.asarray(names[2 * off + far])

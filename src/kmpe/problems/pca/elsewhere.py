@@ -1,4 +1,4 @@
-"""Rows of a PCA that are parts of a Dask collection."""
+"""Rows of a PCA that are parts of a Dask collection, or an array on a device."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -7,28 +7,31 @@ from typing import Any
 import numpy as np
 
 from kmpe.arrays import Array, Index
+from kmpe.foreign import Foreign
 from kmpe.problems.pca.points import Points, Shift, SquaredNorm, middle_and_spread
 from kmpe.rows.dask import DaskRows
+from kmpe.rows.device import DeviceRows
 from kmpe.rows.source import GLANCE
 
-__all__ = ["DaskPoints"]
+__all__ = ["PointsElsewhere"]
 
 
 @dataclass(frozen=True)
-class DaskPoints(Points):
+class PointsElsewhere(Points):
     """Rows of a Dask collection: X are its parts, and a the references to their weights."""
 
     @classmethod
-    def of(cls, rows: DaskRows) -> "DaskPoints":
+    def of(cls, rows: DaskRows | DeviceRows) -> "PointsElsewhere":
         """Return the points of rows without targets."""
         return cls(rows.X, rows.a)
 
     @cached_property
-    def _raw(self) -> DaskRows:
-        return DaskRows.bare(self.X, self.a)
+    def _raw(self) -> DaskRows | DeviceRows:
+        kind = DeviceRows if isinstance(self.X, Foreign) else DaskRows
+        return kind.bare(self.X, self.a)
 
     @cached_property
-    def rows(self) -> DaskRows:
+    def rows(self) -> DaskRows | DeviceRows:
         shift = Shift(self.offset) if self.offset.any() else None
         return replace(self._raw.beside(SquaredNorm(self.offset), 1), features=shift)
 
@@ -55,8 +58,8 @@ class DaskPoints(Points):
     def at(self, positions: Array) -> Index:
         return self._raw.at(positions)
 
-    def counted(self, a: Any) -> "DaskPoints":
-        points = DaskPoints(self.X, a)
+    def counted(self, a: Any) -> "PointsElsewhere":
+        points = PointsElsewhere(self.X, a)
         # Cached values that do not depend on the weights are kept.
         vars(points).update(_middle=self._middle, rows=replace(self.rows, a=a))
         return points

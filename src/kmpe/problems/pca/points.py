@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from kmpe.arrays import Array, Index
+from kmpe.foreign import asarray
 from kmpe.losses.scale import middle
 from kmpe.rows.sample import strata
 from kmpe.rows.source import GLANCE, Block, Rows
@@ -143,7 +144,7 @@ class Shift:
 
     def __call__(self, X: Any) -> Array:
         """Return the rows minus the offset."""
-        return np.asarray(X - self.offset, dtype=np.float64)
+        return asarray(X - self.offset, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class Mixture:
     def __call__(self, block: Block) -> Array:
         """Return one value for each row."""
         # Not by BLAS: there the order of additions depends on the position of a row.
-        return np.asarray(np.einsum("ij,j->i", block.H, self.v)[:, None])
+        return asarray(np.einsum("ij,j->i", block.H, self.v)[:, None])
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ class SquaredNorm:
     def __call__(self, block: Block) -> Array:
         """Return one value for each row."""
         Y = block.H - self.offset if self.offset.any() else block.H
-        return np.asarray(np.einsum("ij,ij->i", Y, Y)[:, None])
+        return asarray(np.einsum("ij,ij->i", Y, Y)[:, None])
 
 
 def middle_and_spread(rows: Array, a: Array | None = None) -> tuple[Array, float]:

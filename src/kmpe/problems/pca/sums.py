@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kmpe.arrays import ROUNDING, Array
+from kmpe.foreign import asarray
 from kmpe.problems.base import Criterion
 from kmpe.rows.source import Block
 
@@ -53,7 +54,7 @@ class Distances:
         s = norms + (square - 2 * P[0]) - np.einsum("ij,ij->j", T, T)
         # Whether a row is met exactly must not be for the last digits to decide.
         s[s <= _LAST_DIGITS * (norms + square)] = 0.0
-        return np.asarray(s)
+        return asarray(s)
 
 
 @dataclass(frozen=True)
