@@ -79,6 +79,10 @@ def outcome_of(seed):
         300933,
         305097,
         306222,
+        324725,
+        326708,
+        330529,
+        335254,
     ],
 )
 def test_every_promise_is_kept(alone, seed):

@@ -526,3 +526,14 @@ def test_counts_are_repeats_where_most_rows_are_met_exactly(loss):
         other = RobustPCA(1, loss=loss).fit(X[[0, 0, 0, 1, 2]])
         same = one.reconstruction_errors(X), other.reconstruction_errors(X)
         np.testing.assert_allclose(*same, atol=1e-4)
+
+
+def test_most_rows_are_one_point():
+    """Their mean differs from them in its last digits, which are no direction."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        X = rng.normal(size=(2, 6))
+        one = RobustPCA().fit(X, sample_weight=[3, 1])
+        other = RobustPCA().fit(X[[0, 0, 0, 1]])
+        np.testing.assert_allclose(one.transform(X), other.transform(X), atol=1e-9)
+        assert not np.round(other.explained_variance_, 30).any()

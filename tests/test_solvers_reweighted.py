@@ -270,3 +270,14 @@ def test_the_floor_is_that_of_the_start_and_may_be_given():
     high = reweight(problem, Floored(MPE(p=1), 0.5), start)
     assert high.criterion.floor == 0.5
     assert high.loss == MPE(p=1)
+
+
+def test_residuals_that_are_rounding_have_the_weight_of_each_other():
+    """Of a singular loss, for which a residual of 1e-16 would outweigh one of 1e-14 tenfold."""
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(30, 3))
+    T = H @ np.ones((3, 1))
+    T[:5] += 9.0
+    criterion = floored(Ridge.of(Rows.of(H, T)), KMPE(p=1, sigma=1.0), np.full((3, 1), 1 + 1e-13))
+    w = criterion.weight(np.array([1e-32, 1e-28, 1e-20]))
+    np.testing.assert_array_equal(w, w[0])

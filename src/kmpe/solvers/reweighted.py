@@ -28,7 +28,9 @@ def floored(problem: Problem[Theta], loss: Loss, theta: Theta) -> Floored:
     if not loss.singular:
         return Floored(loss, 0.0)
     s = problem.squared_residuals(theta)
-    return Floored.at(loss, s, problem.sample_weight, problem.dim)
+    floored = Floored.at(loss, s, problem.sample_weight, problem.dim)
+    # Residuals that are rounding are all alike.
+    return Floored(loss, max(floored.floor, problem.least_scale**2))
 
 
 def reweight(

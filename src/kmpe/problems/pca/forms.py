@@ -11,7 +11,7 @@ from scipy.linalg import lapack
 from kmpe.arrays import ROUNDING, Array
 from kmpe.problems.base import Criterion, Weighted
 from kmpe.problems.pca.eigen import leading_eigenvectors
-from kmpe.problems.pca.points import Points
+from kmpe.problems.pca.points import LAST_DIGITS, Points, minus
 from kmpe.problems.pca.subspace import Subspace
 from kmpe.problems.pca.sums import Distances, Mean, Products, ScatterMatrix, Scores
 from kmpe.problems.pca.weighted import WeightedPCA
@@ -131,10 +131,13 @@ class Dual(Scatter):
         X = points.whole()
         centre = points.a @ X / points.n
         # Q is only applied to a few vectors: its Householder reflectors are enough.
-        raw, R = linalg.qr((X - centre).T, mode="raw", overwrite_a=True, check_finite=False)
+        raw, R = linalg.qr(minus(X, centre).T, mode="raw", overwrite_a=True, check_finite=False)
         reflectors, tau = (np.asarray(part, dtype=np.float64) for part in raw)
-        rows = Points(np.ascontiguousarray(R.T), points.a)
-        return cls(rows, m, reflectors=reflectors, tau=tau, centre=centre)
+        # Equal rows, which stand beside each other, stay equal.
+        new = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+        rows = np.ascontiguousarray(R.T[np.flatnonzero(new)[np.cumsum(new) - 1]])
+        rows[np.abs(rows) <= LAST_DIGITS * np.linalg.norm(rows, axis=1, keepdims=True)] = 0.0
+        return cls(Points(rows, points.a), m, reflectors=reflectors, tau=tau, centre=centre)
 
     def lift(self, theta: Subspace) -> Subspace:
         """Return the subspace in the coordinates of the data."""

@@ -12,7 +12,10 @@ from kmpe.losses.scale import middle
 from kmpe.rows.sample import strata
 from kmpe.rows.source import GLANCE, Block, Rows
 
-__all__ = ["Mixture", "Points", "Shift", "SquaredNorm"]
+__all__ = ["LAST_DIGITS", "Mixture", "Points", "Shift", "SquaredNorm", "minus"]
+
+#: What the sums of a difference are off by, as a share of them.
+LAST_DIGITS = 16 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,16 @@ class Points:
         if self.n_whole <= size:
             return self.at((np.arange(self.n_whole) + 0.5) / self.n_whole)
         return self.at(strata(size, seed))
+
+
+def minus(Y: Array, centre: Array) -> Array:
+    """Return rows less a centre, which rows that are all alike have no deviations from.
+
+    The mean of equal numbers differs from them in its last digits.
+    """
+    D = Y - centre
+    D[np.abs(D) <= LAST_DIGITS * np.abs(centre)] = 0.0
+    return np.asarray(D)
 
 
 @dataclass(frozen=True)

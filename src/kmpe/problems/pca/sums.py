@@ -7,6 +7,7 @@ import numpy as np
 from kmpe.arrays import ROUNDING, Array
 from kmpe.foreign import asarray
 from kmpe.problems.base import Criterion
+from kmpe.problems.pca.points import LAST_DIGITS
 from kmpe.rows.source import Block
 
 __all__ = [
@@ -20,9 +21,6 @@ __all__ = [
     "Scores",
     "WeightedScores",
 ]
-
-# What the sums of a difference of squares are off by, as a share of them.
-_LAST_DIGITS = 16 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Distances:
         square = float(self.mean @ self.mean)
         s = norms + (square - 2 * P[0]) - np.einsum("ij,ij->j", T, T)
         # Whether a row is met exactly must not be for the last digits to decide.
-        s[s <= _LAST_DIGITS * (norms + square)] = 0.0
+        s[s <= LAST_DIGITS * (norms + square)] = 0.0
         return asarray(s)
 
 
