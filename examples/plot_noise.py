@@ -11,19 +11,9 @@ fitted with four different losses.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_diabetes
-from statsmodels.datasets import co2, engel, stackloss
+from statsmodels.datasets import copper, engel, stackloss
 
 from kmpe import RobustLinearRegression
-
-
-def seasons():
-    """Return trend and seasons, and carbon dioxide, week by week."""
-    series = co2.load_pandas().data["co2"].dropna()
-    t = np.asarray(series.index.year + series.index.day_of_year / 365.25, dtype=float)
-    angle = 2 * np.pi * t
-    trend = (t - 1980) / 20
-    waves = [np.sin(angle), np.cos(angle), np.sin(2 * angle), np.cos(2 * angle)]
-    return np.column_stack([trend, trend**2, trend**3, *waves]), series.to_numpy()
 
 
 def frame(module):
@@ -35,7 +25,7 @@ tables = {
     "diabetes": load_diabetes(return_X_y=True),
     "food expenses (Engel)": frame(engel),
     "stack loss": frame(stackloss),
-    "carbon dioxide": seasons(),
+    "world copper market": frame(copper),
 }
 
 # %%

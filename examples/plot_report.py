@@ -9,6 +9,7 @@ example does the same in Python, on the Boston housing data.
 
 # %%
 import tempfile
+import textwrap
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -28,7 +29,7 @@ frame.to_csv(path, index=False)
 # %%
 # One call fits the models; the verdict is the first paragraph of the report.
 fitted = table.fit(path, "price", model="linear")
-print(verdict(fitted))
+print(textwrap.fill(verdict(fitted), 80))
 
 # %%
 # ``table.write_fit`` writes the page, the model and the rows.
@@ -37,7 +38,8 @@ out.mkdir()
 table.write_fit(fitted, out)
 rows = pd.read_csv(out / "rows.csv")
 print(sorted(file.name for file in out.iterdir()))
-print(rows.sort_values("outlier_score").tail(3).T)
+for _, row in rows.sort_values("outlier_score").tail(3).iterrows():
+    print(f"row {row['row']}: score {row['outlier_score']:.1f}, {row['reason']}")
 folder.cleanup()
 
 # %%
