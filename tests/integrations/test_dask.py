@@ -241,7 +241,7 @@ def test_a_chunk_that_changes_when_it_is_computed_again_is_an_error(monkeypatch)
     monkeypatch.setattr(cluster, "_client", lambda: None)
     with (
         dask.config.set(scheduler="threads"),
-        pytest.raises(ValueError, match="computed again and is not the one that it was"),
+        pytest.raises(ValueError, match="computed again and is not the same"),
     ):
         fitted("huber", lazy.map_blocks(noisy, dtype=float), t)
 
@@ -414,7 +414,7 @@ def test_a_fit_to_collections_says_why_it_has_no_trust():
 def test_what_is_not_supported_says_so():
     X, y = data(2000)
     lazy, t = chunked(X, y, 500)
-    with pytest.raises(ValueError, match="y is ndarray beside a Dask collection X"):
+    with pytest.raises(ValueError, match="y is ndarray, but X is a Dask collection"):
         RobustLinearRegression().fit(lazy, y)
     with pytest.raises(ValueError, match="X has 4 chunks, and y has 2"):
         RobustLinearRegression().fit(lazy, t[:1000])

@@ -77,14 +77,14 @@ class Given(NamedTuple):
     weighed: bool
 
     def are_few(self, least: int) -> bool:
-        """Whether the rows are no more than a sample of others would be.
+        """Whether the rows are no more than a sample would be.
 
         From 20 000 on there are samples of fewer than half of them for every choice.
         """
         return self.rows.n_counted < max(20_000, least)
 
     def in_memory(self) -> tuple[npt.NDArray[Any], Array, Array | None]:
-        """Return inputs, targets and sample weights of all rows, where they are few."""
+        """Return inputs, targets and sample weights of all rows, if they are few."""
         rows = self.rows.fetched()
         return rows.X, rows.T, self.unit * rows.a if self.weighed else None
 
@@ -114,7 +114,7 @@ class Given(NamedTuple):
         """Leave the attributes of a fit as they are."""
 
     def lazy(self, values: npt.NDArray[Any], X: Any) -> Any:
-        """Return a value of each row that was computed in memory as a lazy array like X."""
+        """Return values of the rows, computed in memory, as a lazy array with the chunks of X."""
         import dask.array as da
         from dask import delayed
 
@@ -173,7 +173,7 @@ def answer(
 
 
 def by_block(method: Callable[[Any], Any], X: Any) -> npt.NDArray[Any]:
-    """Return what a method of a fitted estimator returns for each chunk of X, as a lazy array."""
+    """Return the results of a method of a fitted estimator on each chunk of X, as a lazy array."""
     estimator = method.__self__  # type: ignore[attr-defined]
     check_columns(estimator, X, reset=False)
     fitted = clone(estimator)
@@ -184,7 +184,7 @@ def by_block(method: Callable[[Any], Any], X: Any) -> npt.NDArray[Any]:
 
 
 def lazily(kinds: Callable[..., Any], rows: tuple[Any, ...], limits: Any) -> Any:
-    """Return what a function makes of lazy columns of rows, chunk by chunk."""
+    """Return a function of lazy columns, chunk by chunk."""
     import dask.array as da
 
     def of_chunks(*columns: npt.NDArray[Any]) -> Any:
@@ -195,7 +195,7 @@ def lazily(kinds: Callable[..., Any], rows: tuple[Any, ...], limits: Any) -> Any
 
 
 def _mapped(work: Callable[..., Any], example: npt.NDArray[Any], X: Any, *others: Any) -> Any:
-    """Return a lazy array of what ``work`` makes of the chunks of X and of others."""
+    """Return a lazy array of the results of ``work`` on the chunks of X and of others."""
     import dask.array as da
     from dask import delayed
 
@@ -223,7 +223,7 @@ class _Method:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What is said of the rows of a chunk."""
+    """The row attributes of a chunk."""
 
     facts: Callable[[Block], Any]
     features: Any
@@ -240,19 +240,19 @@ class _Facts:
 
 
 def _example(X: Any) -> Any:
-    """Return one row like those of X, to see what becomes of it."""
+    """Return one row like those of X, to infer types and shapes."""
     if hasattr(X, "columns"):
         return X._meta_nonempty.iloc[:1]
     return np.ones((1, X.shape[1]), X.dtype)
 
 
 def absent_attribute(estimator: object, name: str) -> AttributeError:
-    """Return the error of an attribute that an estimator does not have, and why it has it not."""
+    """Return the error for a missing attribute, with the reason."""
     derived = getattr(type(estimator), name, None)
     if isinstance(derived, property) and derived.fget is not None:
         try:
             derived.fget(estimator)
-        except AttributeError as error:  # what a property says of itself
+        except AttributeError as error:  # raised by a property
             return error
     said = f"{type(estimator).__name__!r} object has no attribute {name!r}"
     if name == "trust_":

@@ -1,8 +1,7 @@
-"""What a regression says of rows that are elsewhere: sums over them, and a rule for each block.
+"""Inference on rows that are distributed: sums over them, and a function for each block.
 
-Coefficients and their covariance come from the sample, as they do for many rows in memory. Scale
-and R² are those of all rows, by sums where the rows are, and what is said of single rows is a
-function of their block.
+Coefficients and their covariance come from the sample, as for many rows in memory. Scale and R² are
+those of all rows, by sums on the workers, and row attributes are a function of a block.
 """
 
 from collections.abc import Callable
@@ -27,24 +26,24 @@ __all__ = ["Freedom", "MachineRows", "RegressionRows", "SquaredResidual", "of_al
 
 @dataclass(frozen=True)
 class RegressionRows:
-    """What a regression says of the rows of a block, shape (n, 4 + q).
+    """The row attributes of a regression for a block, shape (n, 4 + q).
 
     Weights, outlier scores, leverages, Cook's distances and leave-one-out residuals.
 
     Parameters
     ----------
     theta, criterion
-        The solution, and the loss that it is of.
+        The solution and its loss.
     dropped : tuple of callable
-        The rules by which rows have lost their weight.
+        The rules that set weights of rows to zero.
     scale, rounding : float
-        The scale of the residuals, and how large they are by rounding alone.
+        The scale of the residuals, and the size of their rounding errors.
     root : array
         As in `Report`.
     psi2 : float
         The mean of ψ² over all rows.
     blind : bool
-        Whether nothing can tell an error.
+        Whether the noise cannot be estimated.
     """
 
     theta: Array
@@ -71,20 +70,20 @@ class RegressionRows:
 
 @dataclass(frozen=True)
 class MachineRows:
-    """What a machine says of the rows of a block, shape (n, 1 + q): weights, and residuals.
+    """The row attributes of an ELM for a block, shape (n, 1 + q): weights and residuals.
 
-    Residuals are those of each row left out where there is a ``root``.
+    Residuals are leave-one-out residuals if there is a ``root``.
 
     Parameters
     ----------
     theta, criterion
-        The solution, and the loss that it is of.
+        The solution and its loss.
     size : float
-        What targets are divided by.
+        The divisor of the targets.
     root : array, optional
         V, with VVᵀ the inverse of the weighted Gram matrix.
     weigh : callable, optional
-        What the rows of a block count beside their sample weights, if that is not by the loss.
+        The weights of the rows of a block, if they are not by the loss.
     """
 
     theta: Array
@@ -94,7 +93,7 @@ class MachineRows:
     weigh: Callable[[Block], Array] | None = None
 
     def __call__(self, block: Block) -> Array:
-        """Return one row for each; targets are less their centre, in the user's unit."""
+        """Return one row for each; targets are centred, in the user's unit."""
         outputs = block.H @ self.theta
         R = block.T / self.size - outputs
         near = scaled_targets(block.T, self.size) - outputs
@@ -103,7 +102,7 @@ class MachineRows:
         return np.column_stack([w, self.size * leave_one_out(R, h)])
 
     def leverages(self, block: Block, R: Array) -> Array | float:
-        """Return the share of each residual that the fit to its row has taken."""
+        """Return the leverage of each row."""
         if self.root is None:
             return 0.0
         w = block.a * self.criterion.weight(squared_norms(R))
@@ -114,7 +113,7 @@ class MachineRows:
 
 @dataclass(frozen=True)
 class SquaredResidual:
-    """The squared norm of each residual of a machine, for targets over their size."""
+    """The squared residual norms of an ELM, for scaled targets."""
 
     rows: MachineRows
 
@@ -125,7 +124,7 @@ class SquaredResidual:
 
 @dataclass(frozen=True)
 class Freedom:
-    """The sum of the leverages of a machine, for targets over their size."""
+    """The sum of the leverages of an ELM, for scaled targets."""
 
     rows: MachineRows
 
@@ -162,7 +161,7 @@ def of_all_rows(
 
 @dataclass(frozen=True)
 class _Inliers:
-    """How many rows a scale does not call outliers, and the sum of their squares."""
+    """The number of rows that are no outliers by a scale, and their sum of squares."""
 
     scale: float
     dim: int
@@ -173,7 +172,7 @@ class _Inliers:
 
 @dataclass(frozen=True)
 class _Targets:
-    """How many rows are no outliers, the sums of their targets, and Σ a ψ² of all rows."""
+    """The number of rows that are no outliers, sums of their targets, and Σ a ψ² of all rows."""
 
     limit2: float
     criterion: Criterion
@@ -186,7 +185,7 @@ class _Targets:
 
 @dataclass(frozen=True)
 class _Squares:
-    """Sums of squares of targets about their mean, and of residuals, over rows no outliers."""
+    """Sums of squares of centred targets and of residuals, over rows that are no outliers."""
 
     limit2: float
     mean: Array

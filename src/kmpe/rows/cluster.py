@@ -1,8 +1,8 @@
-"""Where the work on parts of a Dask collection is done: by a distributed client or a scheduler.
+"""The engine for tasks on parts of a Dask collection: a distributed client or a scheduler.
 
-A part is a reference to what a task has returned or will return, so that the scheduler recomputes
-it from the user's own graph when the worker that held it is gone. What a task needs beside its part
-travels with it: nothing is scattered, since scattered data cannot be recomputed.
+A part is a reference to the result of a task, so that the scheduler recomputes it from the user's
+own graph if its worker is lost. Further arguments of a task are sent with it: nothing is scattered,
+since scattered data cannot be recomputed.
 """
 
 import sys
@@ -17,21 +17,21 @@ Work = Callable[..., Any]
 
 
 class Engine(Protocol):
-    """What runs tasks. A reference stands for what a task returns, wherever that is kept."""
+    """Runs tasks. A reference represents the result of a task, wherever it is kept."""
 
     def start(self, values: Sequence[Any]) -> list[Any]:
         """Return references to delayed values."""
 
     def map(self, work: Work, *references: Sequence[Any]) -> list[Any]:
-        """Return references to what ``work`` makes of each; all of one length."""
+        """Return references to the results of ``work``; all sequences have the same length."""
 
     def fetch(self, references: Sequence[Any]) -> list[Any]:
-        """Return what is behind references."""
+        """Return the results that references represent."""
 
 
 @contextmanager
 def engine() -> Iterator[Engine]:
-    """Use the distributed client of the present context, or the scheduler that Dask has set."""
+    """Use the current distributed client, or the scheduler configured in Dask."""
     client = _client()
     if client is None:
         yield _Scheduler()
@@ -44,7 +44,7 @@ def engine() -> Iterator[Engine]:
 
 
 def _client() -> Any:
-    """Return the distributed client, if there is one; distributed need not be installed."""
+    """Return the current distributed client or None; distributed need not be installed."""
     if "distributed" not in sys.modules:
         return None
     from distributed import get_client
@@ -56,7 +56,7 @@ def _client() -> Any:
 
 
 class _Scheduler:
-    """The scheduler that Dask has set: parts are computed from the user's graph in every pass."""
+    """The scheduler configured in Dask: parts are computed from the user's graph in every pass."""
 
     def start(self, values: Sequence[Any]) -> list[Any]:
         return list(values)
@@ -74,7 +74,7 @@ class _Scheduler:
 
 
 class _Cluster:
-    """A distributed client: parts are kept by the workers until the fit is over."""
+    """A distributed client: parts are kept on the workers until the end of the fit."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -94,7 +94,7 @@ class _Cluster:
         return list(self._client.gather(list(references)))
 
     def release(self) -> None:
-        """Let go of every task that is left: after a fit, and after an exception."""
+        """Release all remaining tasks, after a fit and after an exception."""
         futures = list(self._futures)
         self._client.cancel(futures)
         for future in futures:

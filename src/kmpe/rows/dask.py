@@ -1,8 +1,8 @@
 """Rows of Dask collections: sums, samples and columns are made where the rows are.
 
-Each pass is one task for each part, which gets θ with it and returns the sums over its blocks. The
-sums are added in the order of the parts, so that the digits do not depend on who computed what. The
-client holds samples and sums, and nothing of the length of the data.
+Each pass is one task per part, which receives θ and returns the sums over its blocks. The sums are
+added in the order of the parts, so that the digits do not depend on which worker computed what. The
+client has samples and sums only, and no array with one entry per row.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ __all__ = ["Absent", "DaskRows", "open_rows"]
 def open_rows(
     engine: Engine, X: Any, y: Any, sample_weight: Any, targets: Targets
 ) -> tuple["DaskRows", float]:
-    """Return the rows of Dask collections with weights that count rows, and the unit of these."""
+    """Return the rows of Dask collections with weights as numbers of repeats, and their unit."""
     parts = open_parts(engine, X, y, sample_weight, targets)
     largest = max(summary.most for summary in parts.summaries)
     if largest == 0:
@@ -53,18 +53,18 @@ def open_rows(
 
 @dataclass(frozen=True)
 class Absent:
-    """What the client does not have: the targets of rows that are elsewhere.
+    """A placeholder for targets that are on the workers.
 
     Parameters
     ----------
     n, width : int
         Their shape.
     centre : array of shape (width,)
-        What is taken from them.
+        The centre that is subtracted from them.
     size : float
-        What they are then divided by, as in `scaled_targets`.
+        The size that they are then divided by, as in `scaled_targets`.
     kept : list of references to arrays, optional
-        The targets of each part, where they are not in the parts.
+        The targets of each part, if they are not those in the parts.
     """
 
     n: int
@@ -85,7 +85,7 @@ class Absent:
         return self.n
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Refuse: nothing is converted silently."""
+        """Refuse, as nothing is converted silently."""
         refuse()
 
 
@@ -161,7 +161,7 @@ class DaskRows(RowsElsewhere):
         return self
 
     def block(self, where: slice | Index) -> Block:
-        """Return some rows, brought to the client."""
+        """Return some rows, fetched to the client."""
         if isinstance(where, slice):
             where = np.arange(*where.indices(len(self)))
         parts = self._parts_of
@@ -190,7 +190,7 @@ class DaskRows(RowsElsewhere):
 
     def quantile(self, value: Callable[[Block], Array], q: float) -> float:
         keys = self._map(partial(tasks.ordered_by, value, self.per_block))
-        # Below the rank as `quantile` has it, but for rounding of q n.
+        # Just below the rank of `quantile`, to be safe from rounding of q n.
         position = max(np.ceil(q * self.n) - 0.5, 0.5) / self.n
         return float(select(self._parts_of.engine, keys, np.array([position]))[0, 0])
 
@@ -231,9 +231,9 @@ class DaskRows(RowsElsewhere):
         return self._map(partial(tasks.in_order, self.per_block), starts)
 
     def _map(self, work: Callable[..., Any], *others: list[Any]) -> list[Any]:
-        """Return references to what ``work`` makes of each part."""
+        """Return references to the results of ``work`` for each part."""
         parts = self._parts_of
-        # Once on the wire for each worker, not once for each task.
+        # Sent once to each worker, not once with each task.
         views = parts.engine.map(partial(tasks.same, self._view), [0]) * len(parts.references)
         held = parts.references, list(self.a), parts.checksums, views, self._kept
         return parts.engine.map(work, *others, *held)

@@ -1,7 +1,7 @@
-"""Parts of a Dask collection: some chunks of inputs, targets and weights, in one place.
+"""Parts of a Dask collection: consecutive chunks of inputs, targets and weights.
 
-A part is made of the user's chunks by their order and size alone, never by who computes them, and
-has a checksum: a part that is computed again must be the one that it was.
+A part is made of the user's chunks by their order and size alone, whatever the workers, and has a
+checksum: a part that is computed again must be the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from kmpe.rows.cluster import Engine
 
 __all__ = ["Labels", "Numbers", "Part", "Parts", "Summary", "chunks_of", "no_targets", "open_parts"]
 
-#: From what a chunk has for targets, None without any, to T of shape (n, q).
+#: Maps the targets of a chunk (None if there are none) to T of shape (n, q).
 Targets = Callable[[Any, int], Array]
 
 
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What the client knows of a part."""
+    """The facts about a part that the client needs."""
 
     rows: int
     checksum: int
@@ -45,16 +45,16 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True)
 class Parts:
-    """All parts of a collection, and what is known of each.
+    """All parts of a collection, with a summary of each.
 
     Parameters
     ----------
     engine : Engine
-        What runs tasks.
+        The engine that runs the tasks.
     references : list
         References to each `Part`.
     summaries : list of Summary
-        What is known of each.
+        Their summaries.
     n_features : int
         The number of columns.
     sizes : list of int
@@ -80,7 +80,7 @@ class Parts:
 
     @property
     def starts(self) -> npt.NDArray[np.intp]:
-        """The number of the first row of each part, and that of all rows."""
+        """The index of the first row of each part, and last the number of rows."""
         return np.cumsum([0, *(summary.rows for summary in self.summaries)], dtype=np.intp)
 
     @property
@@ -113,16 +113,16 @@ class Labels:
 
 
 def no_targets(y: Any, n: int) -> Array:  # noqa: ARG001 - the protocol
-    """Return targets of no column."""
+    """Return targets without columns."""
     return np.zeros((n, 0))
 
 
 def chunks_of(collection: Any, what: str, like: Any = None) -> list[Any]:
-    """Return the delayed chunks of a Dask array or data frame, cut as another one is."""
+    """Return the delayed chunks of a Dask array or data frame, aligned with another one."""
     if not hasattr(collection, "to_delayed"):
         raise ValueError(
-            f"{what} is {type(collection).__name__} beside a Dask collection X: make it one as "
-            "well, with as many chunks of as many rows"
+            f"{what} is {type(collection).__name__}, but X is a Dask collection: make it one as "
+            "well, with chunks of the same numbers of rows"
         )
     if hasattr(collection, "chunks"):
         if collection.ndim == 2 and len(collection.chunks[1]) > 1:
@@ -135,7 +135,7 @@ def chunks_of(collection: Any, what: str, like: Any = None) -> list[Any]:
 
 
 def open_parts(engine: Engine, X: Any, y: Any, sample_weight: Any, targets: Targets) -> Parts:
-    """Return the parts of collections; those without rows are left out."""
+    """Return the parts of collections; empty ones are left out."""
     from dask import delayed
 
     columns = [chunks_of(X, "X")]
@@ -164,10 +164,10 @@ def open_parts(engine: Engine, X: Any, y: Any, sample_weight: Any, targets: Targ
 
 
 def _batches(X: Any, count: int) -> list[list[int]]:
-    """Return the numbers of chunks that are one part: about 128 MB, but no fewer than 32 parts.
+    """Return the indices of chunks of each part: about 128 MB each, but at least 32 parts.
 
-    A task takes about a millisecond whatever it does, and fewer parts would leave workers idle.
-    Chunks of unknown size are parts by themselves.
+    The overhead of a task is about a millisecond, and fewer parts would leave workers idle. A chunk
+    of unknown size is a part by itself.
     """
     rows = getattr(X, "chunks", ((np.nan,),))[0]
     if np.isnan(rows).any():
@@ -186,7 +186,7 @@ def _batches(X: Any, count: int) -> list[list[int]]:
 
 
 def _load(xs: list[Any], ys: list[Any], weights: list[Any], targets: Targets, place: int) -> Part:
-    """Return the part of some chunks, checked."""
+    """Return the part of some chunks, validated."""
     pieces = [np.asarray(x) for x in xs]
     single = all(piece.dtype == np.float32 for piece in pieces)
     dtype = np.float32 if single else np.float64
@@ -213,12 +213,12 @@ def _joined(pieces: Sequence[Any]) -> npt.NDArray[Any]:
 
 
 def _checksum(values: npt.NDArray[Any]) -> int:
-    """Return a number that changes with any value, and when rows or columns change places."""
+    """Return a checksum that depends on every value and on the order of rows and columns."""
     bits = values.view(np.uint32 if values.dtype == np.float32 else np.uint64)
     total = 0
     for axis in (0, 1):
         sums = bits.sum(axis=axis, dtype=np.uint64)
-        # Odd factors lose nothing modulo 2^64.
+        # Odd factors are invertible modulo 2^64.
         factors = 2 * np.arange(len(sums), dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         total ^= int((sums * factors).sum(dtype=np.uint64)) << axis
     return total

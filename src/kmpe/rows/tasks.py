@@ -1,4 +1,4 @@
-"""What is done to one part of a Dask collection, by whoever has it: pure functions."""
+"""Tasks on one part of a Dask collection: pure functions."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -35,19 +35,19 @@ __all__ = [
 
 
 class View(NamedTuple):
-    """What is made of the rows of a part: features, and targets less a centre, over a size."""
+    """How the rows of a part are used: feature map, centre and size of the targets."""
 
     features: Features | None
     centre: Array
     size: float = 1.0
 
     def targets(self, T: Array) -> Array:
-        """Return targets as they are fitted."""
+        """Return the centred and scaled targets."""
         return scaled_targets(T - self.centre, self.size)
 
 
 class Held(NamedTuple):
-    """A part as tasks are given it: with weights, its checksum, a view, and targets kept apart."""
+    """A part with its weights, checksum, view, and targets that replace its own."""
 
     part: Part
     a: Array
@@ -63,7 +63,7 @@ class Held(NamedTuple):
         return Block(np.asarray(H, dtype=np.float64), self.view.targets(T), self.a[where])
 
     def blocks(self, most: int) -> Iterator[Block]:
-        """Yield all rows, at most so many at a time, if the part is the one that it was."""
+        """Yield all rows, at most ``most`` at a time, after comparing the checksum."""
         check(self.part, self.checksum)
         count = max(1, -(-len(self.a) // most))
         ends = [len(self.a) * i // count for i in range(count + 1)]
@@ -71,18 +71,18 @@ class Held(NamedTuple):
 
 
 def kept_weights(least: float, part: Part) -> tuple[float, float, int]:
-    """Return the least of the weights that count, their sum and their number."""
+    """Return the smallest positive weight, the sum of the weights and their number."""
     kept = part.a[part.a >= least]
     return float(kept.min(initial=np.inf)), float(kept.sum()), len(kept)
 
 
 def fractions(least: float, smallest: float, part: Part) -> Mask:
-    """Return which multiples of the weights are not all whole."""
+    """Return for which multiples some weights are not integers."""
     return not_whole(part.a[part.a >= least], smallest)
 
 
 def counted(least: float, unit: float, whole: bool, part: Part) -> Array:
-    """Return the weights as numbers of rows."""
+    """Return the weights as numbers of repeats."""
     a = np.where(part.a >= least, part.a, 0.0) / unit
     return np.asarray(np.rint(a)) if whole else eleven_digits(a)
 
@@ -93,22 +93,22 @@ def n_targets(part: Part) -> int:
 
 
 def same(view: View, _: int) -> View:
-    """Return a view: a task whose result travels to each worker once."""
+    """Return a view: as the result of a task it is sent to each worker once."""
     return view
 
 
 def weight(a: Array) -> tuple[float, int]:
-    """Return the sum of weights, and how many are not 0."""
+    """Return the sum of the weights, and the number of positive ones."""
     return float(a.sum()), int(np.count_nonzero(a))
 
 
 def check(part: Part, checksum: int) -> None:
-    """Refuse a part that is not the one that it was."""
+    """Refuse a part whose checksum has changed."""
     if checksum and part.checksum != checksum:
         raise ValueError(
-            "a chunk was computed again and is not the one that it was: the graph of X, y or "
-            "sample_weight must give the same rows every time. Seed what is random in it, and do "
-            "not change its files while a model is fitted"
+            "a chunk was computed again and is not the same: the graph of X, y or sample_weight "
+            "must give the same rows every time. Seed its random numbers, and do not change its "
+            "files while a model is fitted"
         )
 
 
@@ -120,12 +120,12 @@ def total(term: Callable[[Block], tuple[Array, ...]], most: int, *held: Any) -> 
 
 
 def values(value: Callable[[Block], Array], most: int, *held: Any) -> Array:
-    """Return a value of every row of a part, in the order that rows in memory have."""
+    """Return a value of every row of a part, in the order of the rows."""
     return np.ascontiguousarray(np.concatenate([value(b) for b in Held(*held).blocks(most)]))
 
 
 def without(rule: Callable[[Block], Array], most: int, *held: Any) -> Array:
-    """Return the weights of a part without those rows that a rule marks."""
+    """Return the weights of a part, 0 for the rows that a rule marks."""
     return np.asarray(Held(*held).a * (1 - values(rule, most, *held)))
 
 
@@ -135,7 +135,7 @@ def reweighed(value: Callable[[Block], Array], most: int, *held: Any) -> Array:
 
 
 def per(unit: float, a: Array) -> Array:
-    """Return weights in a unit."""
+    """Return weights divided by a unit."""
     return np.asarray(a / unit)
 
 
@@ -146,10 +146,10 @@ def mapped(value: Callable[[Block], Array], most: int, *held: Any) -> Part:
 
 
 def ordered_by(value: Callable[[Block], Array], most: int, *held: Any) -> Ordered:
-    """Return the rows of a part in the order of a value."""
+    """Return the rows of a part, sorted by a value."""
     a = Held(*held).a
     s = values(value, most, *held)
-    # Equal values are one: their weights are added.
+    # Equal values are merged, and their weights added.
     distinct, inverse = np.unique(s[a > 0], return_inverse=True)
     weights = np.bincount(inverse, weights=a[a > 0], minlength=len(distinct))
     return Ordered(np.asfortranarray(distinct[:, None]), np.cumsum(weights))
@@ -164,7 +164,7 @@ def some(
 
 
 def in_order(most: int, start: int, *held: Any) -> Ordered:
-    """Return the rows of a part by their targets, a mixture of their features, and their number."""
+    """Return the rows of a part, sorted by targets, a combination of features, and index."""
     part, a, _, view, _ = Held(*held)
     numbers = start + np.arange(len(a), dtype=np.float64)
     mixture = values(mixed, most, *held)

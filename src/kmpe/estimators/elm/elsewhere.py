@@ -47,9 +47,9 @@ def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
 
 
 def _most_features(model: Any, settings: Settings, d: int) -> int:
-    """Return how many features there may be where rows are 20 000 or more."""
+    """Return the largest number of features with 20 000 rows or more."""
     if model._tunes_itself:
-        # As many nodes as `kmpe.choice.widths` has for 20 000 rows, and the linear part.
+        # The number of nodes of `kmpe.choice.widths` for 20 000 rows, and the linear part.
         return (settings.n_hidden or 316) + d + 1
     return settings.n_hidden or WIDTHS[-1]
 
@@ -98,7 +98,7 @@ def _fit_drawn(
 
 
 def _set_rows(model: Any, lazy: Any, dim: int) -> None:
-    """Set what is said of single rows."""
+    """Set the row attributes."""
     model.weights_ = lazy[:, 0]
     model.outlier_scores_ = (lazy[:, 1:] ** 2).sum(axis=1) ** 0.5 / model.scale_
     model.outliers_ = model.outlier_scores_ > outlier_limit(dim)
@@ -111,7 +111,7 @@ def _set_sample(model: Any, walked: Walked[Ridge, Array], of_each: MachineRows) 
     rows: Rows = walked.chosen.sample.rows
     if isinstance(rows, RowsElsewhere):  # least squares, and Algorithm 1 as printed, need no sample
         rows = draw(rows, LEAST_ROWS)
-    # Rows of a sample stand for others, but decide for themselves alone.
+    # Weights of a sample add up to all rows, but leverages are those of single rows.
     alone = rows.per(rows.n / rows.n_counted)
     T = of_each.size * rows.T
     values = Rows(rows.X, T, alone.a, rows.features).column(of_each, 1 + T.shape[1])
