@@ -11,6 +11,7 @@ from scipy.special import expit
 from kmpe.arrays import Array
 from kmpe.foreign import Foreign, asarray
 from kmpe.rows.checks import check_range
+from kmpe.rows.products import row_products
 
 __all__ = ["ACTIVATIONS", "Activation", "HiddenLayer"]
 
@@ -109,7 +110,7 @@ class HiddenLayer:
         return H
 
     def _features(self, X: Any) -> Array:
-        z = asarray(X @ self.W)
+        z = row_products(X, self.W)
         if self.activation == "rbf":
             squares = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else (X * X).sum(axis=1)
             z *= -2

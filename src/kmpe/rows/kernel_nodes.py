@@ -15,6 +15,7 @@ from scipy.spatial.distance import cdist
 
 from kmpe.arrays import Array, Index
 from kmpe.foreign import Foreign, asarray
+from kmpe.rows.products import row_products
 from kmpe.rows.source import is_sparse
 
 __all__ = [
@@ -113,7 +114,7 @@ class Kernel:
 
 def squared_distances(A: Any, B: Array) -> Array:
     """Return ‖a - b‖² of all rows of A, dense or sparse, and B."""
-    D2 = asarray(A @ (-2 * B.T))
+    D2 = row_products(A, -2 * B.T)
     norms = A.multiply(A).sum(axis=1) if is_sparse(A) else np.einsum("ij,ij->i", A, A)
     D2 += asarray(norms).reshape(-1, 1)
     D2 += np.einsum("ij,ij->i", B, B)
