@@ -1,19 +1,20 @@
-"""Which rows a learner should believe: σ comes down from wide to the noise, evidence says how far.
+"""Half-quadratic reweighting (Geman and Reynolds 1992) of any learner, by out-of-fold errors.
 
-Half-quadratic reweighting (Geman and Reynolds 1992) of any learner, on errors of rows that it has
-not seen: those that it has seen it may overfit. Each round weighs the rows by Tukey's
-biweight of the errors that fits without them made in the round before, then asks for new errors.
+Out-of-fold errors are used, as a learner may overfit its training rows. Each round weights the rows
+by Tukey's biweight of their errors in the round before, and computes new errors. σ is lowered from
+round to round, and the entropy of the errors decides how far.
 
-- There are two starts. One has the errors of the plain fit, which knows groups of rows that lie
-  apart. The other has the targets alone, about their univariate MCD (`shortest_half`), which
-  withstands rows that are all spoilt in the same direction. Errors are centred the same way, since
-  the first fits follow what is left of such rows.
-- σ falls to a half in each round, and no further than 95% efficiency at the scale of the errors.
-- Rows that are hard to predict look like spoilt ones, and a fit without them predicts them worse
+- There are two starts. One is the plain fit, which has learnt groups of rows that lie apart. The
+  other is the univariate MCD of the targets (`shortest_half`), which withstands rows that are all
+  spoilt in the same direction. Errors are centred the same way, since the first fits still follow
+  such rows.
+- σ is halved in each round, down to 95% efficiency at the scale of the errors.
+- Rows that are hard to predict resemble spoilt ones, and a fit without them predicts them worse
   still. So a round counts only if it predicts all rows better than the rounds before, by the mean
-  log density of its errors (`kmpe.choice.evidence`): a spoilt row costs all rounds alike.
-- The errors of a round come from fits with the weights of the σ before. A few spoilt rows that
-  supported each other then may look well predicted, so the round to believe is repeated at its σ.
+  log density of its errors (`kmpe.choice.evidence`), to which a spoilt row contributes equally in
+  all rounds.
+- The errors of a round come from fits with the weights of the previous σ, in which a few spoilt
+  rows may have supported each other. The accepted round is therefore repeated at its σ.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,11 +34,11 @@ Errors = Callable[[Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Weights of the rows, the loss that made them, and the errors of fits with them."""
+    """Weights of the rows, their loss, and the out-of-fold errors of fits with them."""
 
     loss: Loss
     weights: Array
-    #: Of rows from fits without them, shape (n, q).
+    #: Out-of-fold errors, shape (n, q).
     errors: Array
     #: -log density of each row's errors.
     surprise: Array
@@ -45,10 +46,10 @@ class Round:
     repeats: "Round | None" = None
 
     def beats(self, other: "Round", a: Array) -> bool:
-        """Return whether rows are predicted better than by another round, beyond chance.
+        """Return whether rows are predicted significantly better than by another round.
 
-        Beyond chance is three standard errors of the mean difference: two would be 95% for one
-        comparison, and the best of several rounds is looked for.
+        By three standard errors of the mean difference: two would be 95% for one comparison, but
+        the best of several rounds is chosen.
         """
         gain = other.surprise - self.surprise
         mean = float(np.average(gain, weights=a))
@@ -56,7 +57,7 @@ class Round:
         return mean > 3 * float(np.sqrt(variance))
 
     def record(self, a: Array) -> dict[str, object]:
-        """Return what is kept of the round."""
+        """Return the entry of the round in ``history_``."""
         return {
             "loss": self.loss,
             "surprise": float(np.average(self.surprise, weights=a)),
@@ -70,18 +71,18 @@ class Round:
 
 
 def descent(T: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
-    """Yield the rounds: all rows alike, from each start σ from wide to the noise, the best again.
+    """Yield the rounds: the plain fit, from each start a decreasing σ, and the best one again.
 
     Parameters
     ----------
     T : array of shape (n, q)
         Targets.
     a : array of shape (n,)
-        How often each row counts.
+        Sample weights.
     errors : callable
-        From weights of shape (n,) to errors of rows from fits without them, shape (n, q).
+        Maps weights of shape (n,) to out-of-fold errors of shape (n, q).
     n_rounds : int
-        The most rounds from each start.
+        The largest number of rounds from each start.
     """
     ones = np.ones(len(T))
     E = errors(ones)
@@ -119,10 +120,10 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
 
 
 def believed(rounds: list[Round], a: Array) -> Round:
-    """Return the round to believe: the widest σ that the best round does not beat beyond chance.
+    """Return the accepted round: the largest σ that the best round does not significantly beat.
 
-    Breiman's rule (1984): the narrower σ, the more rows that are hard to predict are left out. Its
-    repetition takes its place, unless that is worse beyond chance.
+    The one-standard-error rule (Breiman and others 1984), as a smaller σ leaves out more rows that
+    are hard to predict. The round is replaced by its repetition unless that is significantly worse.
     """
     *first, last = rounds if rounds[-1].repeats else (*rounds, rounds[0])
     best = min(first, key=lambda this: float(np.average(this.surprise, weights=a)))
@@ -134,7 +135,7 @@ def believed(rounds: list[Round], a: Array) -> Round:
 
 
 def weighed(best: Round, a: Array) -> Array:
-    """Return the weights of the last fit: the round's loss of the errors that it made."""
+    """Return the weights of the last fit: by the loss of the round at its own errors."""
     if best.loss.quadratic:
         return best.weights
     distances, _ = _distances(best.errors, a)
