@@ -267,6 +267,36 @@ def test_a_fork_inside_a_team_does_not_hang_the_child():
     """)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_while_another_thread_computes_a_property_does_not_hang_the_child():
+    """Up to Python 3.11 a cached property has a lock, and that thread holds it for ever."""
+    run("""
+        import signal
+        from contextlib import nullcontext
+
+        from kmpe.rows.source import Rows
+
+        held, done = Event(), Event()
+
+        def hold():
+            with getattr(vars(Rows)["n"], "lock", nullcontext()):
+                held.set()
+                done.wait()
+
+        thread = Thread(target=hold)
+        thread.start()
+        held.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if Rows.of(np.zeros((3, 1)), np.zeros((3, 1))).n == 3 else 1)
+        _, status = os.waitpid(child, 0)
+        done.set()
+        thread.join()
+        sys.exit(os.waitstatus_to_exitcode(status))
+    """)
+
+
 # -- memory ----------------------------------------------------------------------------------
 
 

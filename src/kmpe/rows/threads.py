@@ -10,12 +10,13 @@ order, and the sums of the parts are added in the order of the parts.
 
 import math
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
@@ -124,9 +125,23 @@ class _Blas:
             self._limited = False
 
 
+def _renew_locks() -> None:
+    """Renew the locks of cached properties, which a thread that a forked process lacks may hold.
+
+    Up to Python 3.11 each has one for all objects of its class.
+    """
+    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == "kmpe"]
+    for module in modules:
+        for kind in [value for value in vars(module).values() if isinstance(value, type)]:
+            for member in vars(kind).values():
+                if isinstance(member, cached_property) and hasattr(member, "lock"):
+                    member.lock = threading.RLock()
+
+
 _blas = _Blas()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_blas.forget_teams)
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 def _set_threads(threads: list[int]) -> None:
