@@ -122,8 +122,9 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
 def believed(rounds: list[Round], a: Array) -> Round:
     """Return the accepted round: the largest σ that the best round does not significantly beat.
 
-    The one-standard-error rule (Breiman and others 1984), as a smaller σ leaves out more rows that
-    are hard to predict. The round is replaced by its repetition unless that is significantly worse.
+    As in the one-standard-error rule (Breiman and others 1984), since a smaller σ leaves out more
+    rows that are hard to predict. The round is replaced by its repetition unless that is
+    significantly worse.
     """
     *first, last = rounds if rounds[-1].repeats else (*rounds, rounds[0])
     best = min(first, key=lambda this: float(np.average(this.surprise, weights=a)))
