@@ -1,5 +1,7 @@
 """The machine that tunes itself: evidence, gradient, believable rows, and what it must show."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -349,3 +351,12 @@ def test_a_stream_chooses_what_a_fit_would():
     ]
     assert errors[0] < 1.3 * errors[1]
     assert stream.n_hidden_ <= 100
+
+
+@pytest.mark.parametrize("size", [2.0**-530, 2.0**530])
+def test_the_evidence_of_targets_whose_squares_vanish_or_overflow(evidence, size):
+    theta, w = shaken(3, 1), np.ones(30)
+    value, gradient = evidence._minus_log(theta, w)
+    moved, same = replace(evidence, Y=size * evidence.Y)._minus_log(theta, w)
+    np.testing.assert_allclose(same, gradient)
+    assert moved == pytest.approx(value + evidence.Y.size * np.log(size))

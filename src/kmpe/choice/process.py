@@ -122,6 +122,12 @@ class Evidence:
     def _line(self) -> Array:
         return np.asarray(self.X @ self.X.T / self.X.shape[1])
 
+    @cached_property
+    def _targets(self) -> tuple[Array, float]:
+        """Targets over a power of two near the largest, whose squares do not vanish; that power."""
+        unit = float(np.exp2(np.rint(np.log2(np.abs(self.Y).max(initial=0.0) or 1.0))))
+        return self.Y / unit, unit
+
     def covariance(self, theta: Theta) -> Array:
         """Return K(θ), the linear part and the constant included."""
         kernel = theta.kernel
@@ -179,10 +185,11 @@ class Evidence:
         gradient = np.zeros_like(prior)
         if info:
             return 1e10, gradient
-        solved, _ = lapack.dpotrs(upper, self.Y)
-        total = float(np.vdot(self.Y, solved))
+        Y, unit = self._targets
+        solved, _ = lapack.dpotrs(upper, Y)
+        total = float(np.vdot(Y, solved))
         determinant = q * float(np.log(np.diagonal(upper)).sum())
-        value += self.power * (0.5 * n * q * np.log(total) + determinant)
+        value += self.power * (n * q * (0.5 * np.log(total) + np.log(unit)) + determinant)
         inverse, _ = lapack.dpotri(upper, overwrite_c=1)
         # LAPACK fills the upper triangle only; G becomes the gradient in C.
         G = np.triu(inverse, 1)
