@@ -1,14 +1,18 @@
 """What robust learners of any kind must show: ``python -m benchmarks anything``.
 
 Every part is kept in out/bench/anything as soon as it is there, and a run that was stopped goes on;
-``python -m benchmarks.anything --quick`` has one half of each table instead of three. XGBoost,
-LightGBM and PyTorch must be installed (`make test-integrations` does so).
+``python -m benchmarks.anything --quick`` has one half of each table instead of three, ``--only
+boosters torch`` has these comparisons alone, and ``--write docs/anything.md`` puts the table into
+the page. XGBoost, LightGBM and PyTorch must be installed (`make test-integrations` does so).
 """
 
 import argparse
 import json
+import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import lightgbm
@@ -41,6 +45,7 @@ CASES = {
     "20% spoilt": (0.2, "wide", 1.10),
     "30% moved up": (0.3, "up", 1.20),
 }
+MARKS = re.compile(r"(<!-- summary -->\n).*?(<!-- end of summary -->)", re.DOTALL)
 # At least 300 training rows.
 NAMES = (*PAPER, *COMMON, "diabetes", "friedman1", *OTHERS)
 TABLES = [name for name in NAMES if len(table(name)[1]) >= 600]
@@ -238,22 +243,50 @@ def searches(draws: int) -> Iterator[Line]:
         yield Line(f"{what} neg_mean_squared_error", squared, "x")
 
 
-def run(arguments: list[str] | None = None) -> list[Line]:
-    """Return the comparison; the arguments are those of the command."""
+PARTS: dict[str, Callable[[int], Iterator[Line]]] = {
+    **{name: lambda draws, name=name: regressors(draws, [name]) for name in LEARNERS},
+    "boosters": boosters,
+    "torch": torch_lines,
+    "search": searches,
+    "classifiers": classifiers,
+}
+
+
+def options(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one half of each table")
-    draws = 1 if parser.parse_args(arguments).quick else 3
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the table into a page")
+    return parser.parse_args(arguments)
+
+
+def run(arguments: list[str] | None = None) -> list[Line]:
+    """Return the comparison; the arguments are those of the command."""
+    chosen = options(arguments)
+    draws = 1 if chosen.quick else 3
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        parts = (
-            regressors(draws, ["LightGBM", "HistGradientBoosting"]),
-            boosters(draws),
-            torch_lines(draws),
-            searches(draws),
-            classifiers(draws),
-            regressors(draws, ["forest"]),
-        )
-        return [line for part in parts for line in part]
+        lines = [line for name in chosen.only for line in PARTS[name](draws)]
+    if chosen.write:
+        put(chosen.write, lines, chosen)
+    return lines
+
+
+def put(page: Path, lines: list[Line], chosen: argparse.Namespace) -> None:
+    """Put the table between the marks of a page."""
+    text = page.read_text("utf-8")
+    if not MARKS.search(text):
+        sys.exit(f"{page} has no <!-- summary --> ... <!-- end of summary --> to write between.")
+    command = "python -m benchmarks.anything" + " --quick" * chosen.quick
+    command += "" if chosen.only == list(PARTS) else f" --only {' '.join(chosen.only)}"
+    halves = "one random half" if chosen.quick else "three random halves (digits: one)"
+    rows = ["| comparison | measured | asked |", "|---|---|---|"]
+    for line in lines:
+        measured = f"**{line.value:.2f}**" if line.met is False else f"{line.value:.2f}"
+        rows.append(f"| {line.what} | {measured} | {line.target} |")
+    table = "\n".join(rows)
+    said = f"`{command} --write docs/anything.md`, {halves} of each table; bold: not reached.\n\n"
+    page.write_text(MARKS.sub(lambda m: f"{m[1]}\n{said}{table}\n\n{m[2]}", text), "utf-8")
 
 
 if __name__ == "__main__":
