@@ -267,3 +267,11 @@ def test_fits_that_tie_are_told_apart_in_the_same_way_in_every_unit(kind):
         moved = H @ (other.theta / -3.7 - one.theta)
         assert np.abs(moved).max() < 1e-6 * np.ptp(T), seed
         assert other.exact == one.exact
+
+
+def test_of_fits_that_tie_in_all_they_leave_the_smallest_is_taken():
+    """Half of the rows of a group are 0, and half are -1."""
+    H = np.eye(2)[[0] * 8 + [1] * 5]
+    T = np.array([[0.0], [-1.0]])[[0, 1] * 4 + [0] * 5]
+    for unit in (1.0, -1.0, -3.7, 1e3):
+        assert not np.round(high_breakdown(H, unit * T, np.ones(13)).theta / unit, 9).any()

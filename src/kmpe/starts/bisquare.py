@@ -88,15 +88,16 @@ def m_scales(s: Array, a: Array, b: float, q: int, steps: int, v: Array | None =
     return np.asarray(v)
 
 
-def ranked(s: Array, a: Array, costs: Array) -> Index:
+def ranked(theta: Array, s: Array, a: Array, costs: Array) -> Index:
     """Return the numbers of fits by their costs, and where these tie by what they leave.
 
     Costs tie where rows are met exactly or rejected completely: of three rows that two coefficients
     are to meet, any two may be met. Then the fit that misses fewer rows comes first, and of these
-    the one of least absolute residuals. Digits that rounding makes do not count.
+    the one of least absolute residuals, and at last the smallest. Digits that rounding makes do not
+    count.
     """
-    missed = (s > 0) @ a
-    return np.lexsort([eleven_digits(key) for key in (np.sqrt(s) @ a, missed, costs)])
+    keys = np.einsum("ijk,ijk->i", theta, theta), np.sqrt(s) @ a, (s > 0) @ a, costs
+    return np.lexsort([eleven_digits(key) for key in keys])
 
 
 def _moment(c: float, q: int, j: int) -> float:

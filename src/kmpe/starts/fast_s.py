@@ -109,9 +109,8 @@ def s_estimate(data: Data, first: Array, seed: int | None) -> tuple[Array, float
         theta = _i_steps(data, theta[:carried], data.n)
     # Two are carried to convergence, as by lmrob (best.r.s).
     ends = [_descend(data, start) for start in theta[: min(carried, 2)]]
-    s = _norms(data.residuals(np.array([theta for theta, _ in ends])))
-    best = int(ranked(s, data.a, np.array([scale for _, scale in ends]))[0])
-    return ends[best]
+    theta, scales = (np.array(values) for values in zip(*ends, strict=True))
+    return ends[int(ranked(theta, _norms(data.residuals(theta)), data.a, scales)[0])]
 
 
 def _half_fits(data: Data, first: Array) -> Array:
@@ -275,7 +274,7 @@ def _best(data: Data, theta: Array, s: Array, costs: Array, v: float, n: float) 
     None from a sample of the n rows is within a standard error (of its fit about that of all rows)
     of a better one: else all may be the same, the wrong one of two that it cannot tell apart.
     """
-    theta, most = theta[ranked(s, data.a, costs)], _affordable(data)
+    theta, most = theta[ranked(theta, s, data.a, costs)], _affordable(data)
     if n <= data.n:
         return theta[:most]
     radius2 = data.q * v * data.k / efficiency(data.q, consistent(data.q)) * (1 / data.n - 1 / n)
