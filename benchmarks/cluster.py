@@ -2,8 +2,10 @@
 
 A linear regression of rows with 10% outliers, beside the same fit of a memory map on the same two
 cores; what the client receives and keeps; workers that are killed; dask-ml's LinearRegression on
-the same cluster. The full size is ``--gigabytes 8 --peer-gigabytes 4`` (the default); a quick look
-is ``--gigabytes 0.5 --peer-gigabytes 0.25``. It needs kmpe[dask], and dask-ml for the peer.
+the same cluster; samples from files. The full size is ``--gigabytes 8 --peer-gigabytes 4`` (the
+default); a quick look is ``--gigabytes 0.5 --peer-gigabytes 0.25``. ``--only overhead map`` runs
+some parts, and ``--folder`` keeps the data for the next run. It needs kmpe[dask,files], and dask-ml
+for the peer.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.file_samples import samples
 from benchmarks.measure import OUT, Line, bounded
 from benchmarks.out_of_core import GIGABYTE, anonymous
 
@@ -286,36 +289,52 @@ def against_dask_ml(folder: Path, n: int) -> Iterator[Line]:
     yield bounded("error over dask-ml's", errors[0] / errors[1], "x", 1, **detail)
 
 
+def overheads(client: Any) -> Iterator[Line]:
+    """Yield what a pass costs however few the rows are, and what the cost model predicts."""
+    yield bounded("a pass over 8 tiny parts", pass_overhead(client), "ms", 30)
+    yield from cost_model()
+
+
+#: The parts, and the option that gives the size of their data.
+STEPS: dict[str, tuple[str, Callable[[Any, Path, int], Iterator[Line]]]] = {
+    "overhead": ("", lambda client, _, __: overheads(client)),
+    "map": ("gigabytes", against_the_map),
+    "killed": ("kill_gigabytes", killed_workers),
+    "peer": ("peer_gigabytes", lambda _, folder, n: against_dask_ml(folder, n)),
+    "files": ("file_gigabytes", lambda _, folder, n: samples(folder, n)),
+}
+
+
 def run(options: list[str]) -> list[Line]:
     parser = argparse.ArgumentParser(prog="python -m benchmarks cluster", description=__doc__)
     parser.add_argument("--gigabytes", type=float, default=8.0)
     parser.add_argument("--kill-gigabytes", type=float, default=1.0)
     parser.add_argument("--peer-gigabytes", type=float, default=4.0)
+    parser.add_argument("--file-gigabytes", type=float, default=1.0)
+    parser.add_argument("--only", nargs="*", choices=list(STEPS), default=list(STEPS))
+    parser.add_argument("--folder", type=Path)
     given = parser.parse_args(options)
     from distributed import Client, LocalCluster
 
     OUT.mkdir(parents=True, exist_ok=True)
-    rows = {name: int(size * GIGABYTE / (8 * D)) for name, size in vars(given).items()}
+    sizes = {name: getattr(given, STEPS[name][0], 0.0) for name in given.only}
+    rows = {name: int(size * GIGABYTE / (8 * D)) for name, size in sizes.items()}
     lines: list[Line] = []
-    steps: list[tuple[str, Callable[[Any, Path, int], Iterator[Line]]]] = [
-        ("gigabytes", against_the_map),
-        ("kill_gigabytes", killed_workers),
-        ("peer_gigabytes", lambda _, folder, n: against_dask_ml(folder, n)),
-    ]
     with (
-        tempfile.TemporaryDirectory(dir=OUT) as folder,
+        tempfile.TemporaryDirectory(dir=OUT) as temporary,
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
-        write_rows(Path(folder), max(rows.values()))
-        lines.append(bounded("a pass over 8 tiny parts", pass_overhead(client), "ms", 30))
-        lines += cost_model()
-        for name, step in steps:
-            part = Path(folder) / name
+        folder = given.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        if max(rows.values()) and not (folder / "y.npy").exists():
+            write_rows(folder, max(rows.values()))
+        for name in given.only:
+            part = Path(temporary) / name
             part.mkdir()
-            for file in ("X", "y"):
-                _cut(Path(folder) / f"{file}.npy", part / f"{file}.npy", rows[name])
-            for line in step(client, part, rows[name]):
+            for file in ("X", "y") if rows[name] else ():
+                _cut(folder / f"{file}.npy", part / f"{file}.npy", rows[name])
+            for line in STEPS[name][1](client, part, rows[name]):
                 print(line.what, line.value, line.target, line.detail, flush=True)
                 lines.append(line)
     return lines

@@ -89,13 +89,16 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
         The array.
     library : Library
         What it is of.
+    is_view : bool
+        Whether what is written to it is written to another array as well.
     """
 
-    __slots__ = ("library", "values")
+    __slots__ = ("is_view", "library", "values")
 
-    def __init__(self, values: Any, library: Library) -> None:
+    def __init__(self, values: Any, library: Library, *, is_view: bool = False) -> None:
         self.values = values
         self.library = library
+        self.is_view = is_view
 
     # -- what NumPy calls ------------------------------------------------------------------
 
@@ -114,7 +117,10 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
             found = UFUNCS[name](self.library.xp, *values)
         if out is None:
             return Foreign(found, self.library)
-        out[0].values[...] = found
+        if out[0].is_view or out[0].values.dtype != found.dtype:
+            out[0].values[...] = found
+        else:
+            out[0].values = found  # no one else sees the values that were there
         return out[0]
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -136,6 +142,9 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
         Functions take no scalars in older editions of the standard, operators do (``mixed``).
         """
         values = [self.raw(value) for value in inputs]
+        double = self.library.xp.float64
+        if mixed and all(isinstance(v, int | float) or v.dtype == double for v in values):
+            return values
         floats = any(isinstance(v, float) or self.library.is_float(v) for v in values)
         if floats:
             values = [self._floating(value) for value in values]
@@ -200,7 +209,7 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
     @property
     def T(self) -> "Foreign":  # noqa: N802 - NumPy's name
         """The transposed matrix."""
-        return Foreign(self.values.T, self.library)
+        return Foreign(self.values.T, self.library, is_view=True)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -218,7 +227,7 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
             rows = self[where[:-1]]
             columns = self.library.xp.take(rows.values, self.raw(where[-1]), axis=len(where) - 1)
             return Foreign(columns, self.library)
-        return Foreign(self.values[self._places(where)], self.library)
+        return Foreign(self.values[self._places(where)], self.library, is_view=True)
 
     def __setitem__(self, where: Any, values: Any) -> None:
         self.values[self._places(where)] = self._like(values, self.values)
@@ -286,7 +295,8 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
 
     def reshape(self, *shape: int) -> "Foreign":
         """Return the values in another shape."""
-        return Foreign(self.library.xp.reshape(self.values, shape), self.library)
+        values = self.library.xp.reshape(self.values, shape)
+        return Foreign(values, self.library, is_view=True)
 
     def to_numpy(self) -> npt.NDArray[Any]:
         """Return the values in NumPy."""

@@ -20,9 +20,10 @@ Activation = str | Callable[[Array], Array]
 
 def _sigmoid(z: Array) -> Array:
     if isinstance(z, Foreign):
-        np.tanh(np.multiply(z, 0.5, out=z), out=z)
-        z *= 0.5
-        return asarray(np.add(z, 0.5, out=z))
+        z *= -1
+        np.exp(z, out=z)
+        z += 1
+        return asarray(1 / z)
     if z.dtype != np.float32:
         return np.asarray(expit(z, out=z))
     # In single precision numpy's exp is vectorised: 3 ns a value against 7 ns.
