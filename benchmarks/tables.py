@@ -4,7 +4,8 @@ Test error in standard deviations of the targets, over that of the best peer, on
 table with at most 2000 training rows; once clean, once with N(0, 10²) added to a fifth of the
 standardised training targets. Peers get standardised inputs, ours gets them as they are. Each
 result is kept in ``out/bench/tables.jsonl`` as soon as it is there: a run that was stopped goes
-on, and peers are never computed twice. Ours is computed anew when the package changes.
+on, and peers are never computed twice. Ours is computed anew when the package changes. ``--write
+docs/elm.md`` puts the errors over the best peer's into that page.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from benchmarks.real_tables import COMMON, OTHERS, PAPER, table
 OURS = "ELMRegressor()"
 TABLES = (*PAPER, *COMMON, "friedman1", "diabetes")
 NOISES = ("clean", "spoilt")
+START, END = "<!-- tables -->", "<!-- end of tables -->"
 
 
 def half(name: str, seed: int, noise: str) -> tuple[Any, Any, Any, Any]:
@@ -150,15 +152,50 @@ def compared(names: tuple[str, ...], halves: int) -> list[Line]:
     return lines
 
 
+def summary(lines: list[Line], halves: int) -> str:
+    """Return the errors over the best peer's as a table for a page."""
+    found = {line.what: line for line in lines}
+    names = [line.what.rsplit(", ", 1)[0] for line in lines if "best" in line.detail]
+    text = [
+        f"Means over {halves} random halves of each table. Times are CPU times over the SVR's.",
+        "",
+        "| table | clean: error / best peer's | best peer | spoilt | best peer | time |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in dict.fromkeys(names):
+        clean, spoilt = (found[f"{name}, {noise}"] for noise in NOISES)
+        times = [float(line.detail["time over SVR"]) for line in (clean, spoilt)]
+        text.append(
+            f"| {name} | {clean.value:.2f} | {clean.detail['best']} | {spoilt.value:.2f} "
+            f"| {spoilt.detail['best']} | {np.mean(times):.2f} |"
+        )
+    means = [found[f"geometric mean, {noise}"].value for noise in NOISES]
+    took = found["time over grid-searched SVR, geometric mean"].value
+    text.append(f"| geometric mean | {means[0]:.2f} |  | {means[1]:.2f} |  | {took:.2f} |")
+    return "\n".join(text)
+
+
+def put(path: Path, text: str) -> None:
+    """Put a text between the marks of a page."""
+    before, rest = path.read_text(encoding="utf-8").split(f"{START}\n", 1)
+    after = rest.split(END, 1)[1]
+    path.write_text(f"{before}{START}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
 def run(arguments: list[str] | None = None) -> list[Line]:
     """Compare on the tables that are promised, or on those that are named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two halves instead of ten")
     parser.add_argument("--halves", type=int, default=10)
     parser.add_argument("--tables", nargs="+", default=TABLES, help='or "others"')
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="put a summary into a page")
     given = parser.parse_args(arguments or [])
     names = OTHERS if list(given.tables) == ["others"] else tuple(given.tables)
-    return compared(names, 2 if given.quick else given.halves)
+    halves = 2 if given.quick else given.halves
+    lines = compared(names, halves)
+    if given.write:
+        put(given.write, summary(lines, halves))
+    return lines
 
 
 if __name__ == "__main__":

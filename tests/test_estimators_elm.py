@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, load_linnerud
+from sklearn.datasets import load_digits, load_iris, load_linnerud, make_classification
+from sklearn.ensemble import AdaBoostClassifier
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import root_mean_squared_error
@@ -588,3 +589,20 @@ def test_weights_that_overflow_in_products_with_residuals_are_refused_in_words()
     X, y = rng.normal(size=(25, 3)), 1e130 * rng.normal(size=25)
     with pytest.raises(ValueError, match=r"the cost overflows.*rescale"):
         ELMRegressor(MPE(4.0), activation="fourier", random_state=0).fit(X, y)
+
+
+def test_boosting_the_classifier_does_no_harm():
+    """Boosting gives weights that sum to 1, and later ones that differ by orders of magnitude."""
+    scores = []
+    for seed in range(3):
+        X, y = make_classification(
+            700, 8, n_informative=4, n_classes=3, class_sep=0.8, random_state=seed
+        )
+        alone = ELMClassifier().fit(X[:200], y[:200])
+        boosted = AdaBoostClassifier(ELMClassifier(), n_estimators=5, random_state=0)
+        boosted.fit(X[:200], y[:200])
+        assert len(boosted.estimators_) > 1
+        np.testing.assert_array_equal(boosted.estimators_[0].predict(X), alone.predict(X))
+        scores.append([model.score(X[200:], y[200:]) for model in (alone, boosted)])
+    before, after = np.mean(scores, axis=0)
+    assert after > before - 0.02
