@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kmpe import RobustClassifier
+from kmpe.estimators.robust.labels import LabelRound, believed
 
 INNER = [
     LogisticRegression(max_iter=1000),
@@ -156,3 +157,17 @@ def test_many_fits_to_a_third_of_the_rows_judge_labels_better_than_one_fit_to_mo
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     alone = cross_val_predict(inner, X, labels, cv=folds)
     assert np.mean(model.outliers_ == wrong) > np.mean((alone != labels) == wrong) + 0.05
+
+
+def test_a_round_that_is_beaten_is_not_kept():
+    """The second round finds labels likelier than the plain fit, the third loses it all."""
+    rng = np.random.default_rng(0)
+    w, a, P = np.ones(200), np.ones(200), np.full((200, 2), 0.5)
+    rounds = [
+        LabelRound(w, w, P, mean + 0.1 * rng.normal(size=200), 0.2) for mean in (0.7, 0.5, 0.9)
+    ]
+    assert believed(rounds, a) is rounds[1]
+    assert believed(rounds[:1], a) is rounds[0]
+    assert believed([rounds[0], rounds[2]], a) is rounds[0]
+    alike = LabelRound(w, w, P, rounds[1].surprise + 0.001 * rng.normal(size=200), 0.2)
+    assert believed([*rounds[:2], alike], a) is alike

@@ -165,5 +165,8 @@ def _kept(margins: Array, codes: Index, a: Array, folds: Index) -> Array:
 
 
 def believed(rounds: list[LabelRound], a: Array) -> LabelRound:
-    """Return the last round if any beats the plain one, which is the first, else that."""
-    return rounds[-1] if any(this.beats(rounds[0], a) for this in rounds[1:]) else rounds[0]
+    """Return the last round that the best one does not beat, if that beats the plain one."""
+    best = min(rounds, key=lambda this: float(np.average(this.surprise, weights=a)))
+    if not best.beats(rounds[0], a):
+        return rounds[0]
+    return [this for this in rounds if not best.beats(this, a)][-1]
