@@ -1,8 +1,8 @@
 """One fit: what came of it, what it warned of, what it left behind, and how long it took."""
 
 import os
+import resource
 import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -25,6 +25,15 @@ SPOKEN = (ConvergenceWarning, RobustnessWarning, DataConversionWarning)
 # Whose errors are sentences; those of numpy and scipy are crashes.
 _HOMES = [Path(module.__file__).parent for module in (kmpe, sklearn)]
 _DESCRIPTORS = Path("/proc/self/fd")
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process.
+
+    While the virtual timer of a case is armed, `time.process_time` has steps of 4 ms on Linux.
+    """
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 class BrokenError(Exception):
@@ -58,13 +67,13 @@ class Fits:
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             filters = list(warnings.filters)
-            begin = time.process_time()
+            begin = cpu_seconds()
             try:
                 model.fit(*arguments, **given)
             except Exception as error:
                 raise _judged(error) from error
             finally:
-                self.seconds = time.process_time() - begin
+                self.seconds = cpu_seconds() - begin
                 self.warned += warned
             if list(warnings.filters) != filters:
                 raise BrokenError("leaves nothing behind: the filters of warnings")
