@@ -10,9 +10,9 @@ On a sample of the rows in canonical order, with equal rows merged:
 4. Nodes are chosen by pivoted Cholesky factorisation until the unexplained variance is small
    compared with the noise.
 
-The method was developed on ``TABLES`` of ``benchmarks/tables.py``, not on its ``OTHERS``. Which of
-the numbers here, in `believable` and in `process` that are neither derived nor cited were set there
-is not recorded: results on ``TABLES`` may be optimistic.
+The method was developed on ``TABLES`` of ``benchmarks/tables.py``, and in one choice on puma32h of
+its ``OTHERS``. Which of the numbers here, in `believable` and in `process` that are neither derived
+nor cited were set there is not recorded: results on these tables may be optimistic.
 """
 
 from dataclasses import dataclass, replace
