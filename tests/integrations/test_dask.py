@@ -1,5 +1,6 @@
 """Dask collections: the digits of memory, whoever computes, and whoever dies meanwhile."""
 
+import contextlib
 import os
 import pickle
 import signal
@@ -87,10 +88,22 @@ def chunked(X, y, rows):
     return da.from_array(X, chunks=(rows, X.shape[1])), da.from_array(y, chunks=(rows,))
 
 
+class Workers(distributed.LocalCluster):
+    """A cluster that survives the loss of a worker which it has already forgotten.
+
+    Its list of workers is renewed every second; a killed one that has left it before the news of
+    its death comes ends the task that reads the news with a KeyError, raised when it is closed.
+    """
+
+    def _update_worker_status(self, op, msg):
+        with contextlib.suppress(KeyError):
+            super()._update_worker_status(op, msg)
+
+
 @pytest.fixture(scope="module")
 def client():
     with (
-        distributed.LocalCluster(
+        Workers(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as workers,
         distributed.Client(workers) as client,
