@@ -96,8 +96,12 @@ def ranked(theta: Array, s: Array, a: Array, costs: Array) -> Index:
     the one of least absolute residuals, and at last the smallest. Digits that rounding makes do not
     count.
     """
-    keys = np.einsum("ijk,ijk->i", theta, theta), np.sqrt(s) @ a, (s > 0) @ a, costs
-    return np.lexsort([eleven_digits(key) for key in keys])
+    costs = eleven_digits(costs)
+    order = np.argsort(costs)
+    if np.all(costs[order[1:]] > costs[order[:-1]]):
+        return order
+    keys = np.einsum("ijk,ijk->i", theta, theta), np.sqrt(s) @ a, (s > 0) @ a
+    return np.lexsort([*map(eleven_digits, keys), costs])
 
 
 def _moment(c: float, q: int, j: int) -> float:
