@@ -1,7 +1,7 @@
-"""Dask collections given to estimators: fits where the rows are, and answers that wait.
+"""Dask collections as inputs of estimators: fits on the cluster, and lazy results.
 
-What is told of rows, predictions and weights, is a lazy array over the collection that was given,
-chunk by chunk. Dask is known by the type of what is given, and imported only then.
+Predictions, weights and other values of rows are lazy arrays with the chunks of the collection.
+Dask is recognised by the type of the input, and imported only then.
 """
 
 from collections.abc import Callable, Iterator
@@ -132,7 +132,7 @@ class Given(NamedTuple):
 def given_rows(
     estimator: BaseEstimator, X: Any, y: Any, sample_weight: Any, *, labels: bool = False
 ) -> Iterator[Given | GivenArrays]:
-    """Open what is elsewhere for a fit; every task is let go at the end."""
+    """Open a collection or a device array for a fit; every task is released at the end."""
     if is_dispatched(X):
         yield given_arrays(estimator, X, y, sample_weight, labels=labels)
         return
@@ -162,7 +162,7 @@ def _unique(y: Any) -> npt.NDArray[Any]:
 def answer(
     method: Callable[..., Any], X: Any, interval: float | None = None, *options: Any
 ) -> npt.NDArray[Any]:
-    """Return what a method of a fitted estimator says of rows that are elsewhere."""
+    """Return the results of a method of a fitted estimator on rows that are elsewhere."""
     if is_dispatched(X):
         given = [] if interval is None else [interval, *options]
         found: npt.NDArray[Any] = on_device(method, X, *given)

@@ -1,4 +1,4 @@
-"""Fits of a PCA to Dask collections."""
+"""Fits of a PCA where the rows are: on a cluster, or on a device."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -17,7 +17,7 @@ from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
 
 __all__ = ["GROWTH", "SEED", "Samples", "draw", "draw_rows", "strata"]
 
-SEED = 20160924
+SEED = 20160924  # any number would do; fixed, so that a fit is the same every time
 #: The factor by which a sample that is too small is enlarged.
 GROWTH = 4
 

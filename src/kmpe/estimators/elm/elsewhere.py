@@ -1,4 +1,4 @@
-"""Machines fitted where the rows are: on a cluster, or on a device."""
+"""Fits of ELMs where the rows are: on a cluster, or on a device."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ __all__ = ["fit_collections"]
 
 
 def fit_collections(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
-    """Fit a machine; what is said of single rows stays where they are."""
+    """Fit an ELM; values of single rows stay where the rows are."""
     model._check_parameters()
     settings: Settings = model._settings()
     with team(), given_rows(model, X, y, sample_weight, labels=model._classifies) as given:
