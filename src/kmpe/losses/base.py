@@ -106,7 +106,7 @@ class Loss(ABC):
     @abstractmethod
     def _curvature(self, t: Array) -> Array: ...
 
-    def _rho_and_weight(self, t: Array) -> tuple[Array, Array]:
+    def _rho_and_weight(self, t: Array, full: bool = False) -> tuple[Array, Array]:  # noqa: ARG002
         return self._rho(t), self._weight(t)
 
     # -- what follows from it --------------------------------------------------------------
@@ -136,11 +136,11 @@ class Loss(ABC):
             t, scale2 = self._unit(s)
             return asarray(scale2 * self._continued(self._rho(self._inside(t)), t))
 
-    def rho_and_weight(self, s: npt.ArrayLike) -> tuple[Array, Array]:
-        """Return ρ(s) and ρ'(s); weights below 1e-16 may have no correct digits."""
+    def rho_and_weight(self, s: npt.ArrayLike, full: bool = False) -> tuple[Array, Array]:
+        """Return ρ(s) and ρ'(s); unless ``full``, weights below 1e-16 may have no correct digits."""
         with np.errstate(over="ignore", under="ignore"):
             t, scale2 = self._unit(s)
-            rho, weight = self._rho_and_weight(self._inside(t))
+            rho, weight = self._rho_and_weight(self._inside(t), full)
             return asarray(scale2 * self._continued(rho, t)), weight
 
     def weight(self, s: npt.ArrayLike) -> Array:

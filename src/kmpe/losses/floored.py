@@ -43,21 +43,21 @@ class Floored:
         rho -= self._slope * np.maximum(self.floor - s, 0)
         return rho
 
-    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
-        """Return ρ(s) and ρ'(s)."""
+    def rho_and_weight(self, s: Array, full: bool = False) -> tuple[Array, Array]:
+        """Return ρ(s) and ρ'(s), in ``full`` precision or as passes need them."""
         if self.floor == 0:
-            return self.loss.rho_and_weight(s)
-        rho, w = self.loss.rho_and_weight(np.maximum(s, self.floor))
+            return self.loss.rho_and_weight(s, full)
+        rho, w = self.loss.rho_and_weight(np.maximum(s, self.floor), full)
         rho -= self._slope * np.maximum(self.floor - s, 0)
         return rho, w
 
     def weight(self, s: Array) -> Array:
         """Return ρ'(s)."""
-        return self.loss.weight(np.maximum(s, self.floor))
+        return self.loss.weight(self._above(s))
 
     def metric(self, s: Array, w: Array) -> Array:
         """Return an upper bound of the curvature of ½ ρ(‖e‖²), given the weights w = ρ'(s)."""
-        return self.loss.metric(np.maximum(s, self.floor), w)
+        return self.loss.metric(self._above(s), w)
 
     def curvature(self, s: Array, dim: int, width: float = 0.0, least: float = 0.1) -> Array:
         """Return the mean curvature of ½ ρ(‖e‖²) over the directions of e, kept positive.
@@ -67,7 +67,7 @@ class Floored:
         ``least`` of the weight, as the Hessian of a redescending loss may be indefinite at a start
         with many outliers.
         """
-        inside = np.maximum(s, self.floor)
+        inside = self._above(s)
         w = self.loss.weight(inside)
         with np.errstate(over="ignore", invalid="ignore"):
             if width > 0:
@@ -77,6 +77,9 @@ class Floored:
             else:
                 bend = self.loss.bend(inside)
         return asarray(np.maximum(w + np.nan_to_num(bend) / dim, least * w))
+
+    def _above(self, s: Array) -> Array:
+        return np.maximum(s, self.floor) if self.floor > 0 else s
 
     @cached_property
     def _slope(self) -> float:
@@ -99,7 +102,7 @@ class Curved:
         """Return the curvature."""
         return self.loss.curvature(s, self.dim, self.width)
 
-    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
+    def rho_and_weight(self, s: Array, full: bool = False) -> tuple[Array, Array]:  # noqa: ARG002
         """Return ρ(s) and the curvature."""
         return self.rho(s), self.weight(s)
 

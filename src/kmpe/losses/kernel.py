@@ -62,9 +62,9 @@ class Correntropy(Loss):
     def _weight(self, t: Array) -> Array:
         return np.exp(-t / 2)
 
-    def _rho_and_weight(self, t: Array) -> tuple[Array, Array]:
+    def _rho_and_weight(self, t: Array, full: bool = False) -> tuple[Array, Array]:
         q = kernel_gap(t)
-        return 2 * q, 1 - q
+        return 2 * q, self._weight(t) if full else 1 - q
 
     def _curvature(self, t: Array) -> Array:
         return asarray(-0.5 * np.exp(-t / 2))
@@ -129,8 +129,10 @@ class KMPE(Loss):
     def _weight(self, t: Array) -> Array:
         return asarray(kernel_gap(t) ** (self.p / 2 - 1) * np.exp(-t / 2))
 
-    def _rho_and_weight(self, t: Array) -> tuple[Array, Array]:
+    def _rho_and_weight(self, t: Array, full: bool = False) -> tuple[Array, Array]:
         # One exponential and one power instead of three and two: half of the time.
+        if full:
+            return self._rho(t), self._weight(t)
         q = kernel_gap(t)
         if self.p == 2:
             return 2 * q, 1 - q

@@ -28,8 +28,8 @@ class Criterion(Protocol):
     def weight(self, s: Array, /) -> Array:
         """Return ρ'(s)."""
 
-    def rho_and_weight(self, s: Array, /) -> tuple[Array, Array]:
-        """Return ρ(s) and ρ'(s)."""
+    def rho_and_weight(self, s: Array, /, full: bool = False) -> tuple[Array, Array]:
+        """Return ρ(s) and ρ'(s), small weights in ``full`` precision too or not."""
 
     def metric(self, s: Array, w: Array, /) -> Array:
         """Return an upper bound of the curvature of ½ ρ(‖e‖²) in e, at least w = ρ'."""

@@ -105,10 +105,10 @@ class Moments:
     def __call__(self, block: Block) -> tuple[Array, Array, Array, Array]:
         R = block.T - block.H @ self.theta
         s = squared_norms(R)
-        w = self.loss.weight(s)
+        rho, w = self.loss.rho_and_weight(s, full=True)
         aw = block.a * w
         gram = weighted_gram(block.H, block.a * self.loss.metric(s, w))
-        return block.a @ self.loss.rho(s), aw.sum(), gram, block.H.T @ (aw[:, None] * R)
+        return block.a @ rho, aw.sum(), gram, block.H.T @ (aw[:, None] * R)
 
 
 def gram_of(block: Block) -> tuple[Array]:

@@ -55,8 +55,8 @@ class _Shifted:
     def weight(self, s: Array) -> Array:
         return self.loss.weight(s - self.nearest)
 
-    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
-        return self.loss.rho_and_weight(s - self.nearest)
+    def rho_and_weight(self, s: Array, full: bool = False) -> tuple[Array, Array]:
+        return self.loss.rho_and_weight(s - self.nearest, full)
 
     def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - the weights will do
         return w
