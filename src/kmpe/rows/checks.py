@@ -115,6 +115,4 @@ def not_whole(a: Array, least: float) -> Mask:
     # Above 1e8 every number is an integer to nine digits.
     if ratio.max(initial=0.0) > 1e8:
         return np.ones(len(multiples), dtype=np.bool_)
-    return np.array(
-        [not np.allclose(k * ratio, np.rint(k * ratio), rtol=1e-9, atol=0) for k in multiples]
-    )
+    return np.array([(np.abs(np.rint(r) - r) > 1e-9 * r).any() for r in multiples[:, None] * ratio])

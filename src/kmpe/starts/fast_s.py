@@ -105,7 +105,7 @@ def s_estimate(data: Data, first: Array, seed: int | None) -> tuple[Array, float
     theta = _screened(some, theta, 0 if seed is None else 1, data.n)
     theta = _i_steps(some, theta, data.n)
     carried = _affordable(data)
-    if carried > 1:
+    if carried > 1 and some.n < data.n:
         theta = _i_steps(data, theta[:carried], data.n)
     # Two are carried to convergence, as by lmrob (best.r.s).
     ends = [_descend(data, start) for start in theta[: min(carried, 2)]]
