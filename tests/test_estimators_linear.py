@@ -613,6 +613,17 @@ def test_a_penalty_does_to_a_robust_loss_about_what_it_does_to_least_squares(los
         assert robust.loss_.scale == pytest.approx(loss.resolve(s, None, 1).scale, rel=0.03)
 
 
+@pytest.mark.parametrize(("seed", "loss"), [(1, Tukey()), (7, Correntropy())], ids=str)
+def test_the_scale_of_a_penalised_fit_is_the_fixed_point_of_its_rule(seed, loss):
+    """Bisection had taken steps that were not converged for fits: σ was off by 10% and 28%."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(70, 3))
+    y = X @ [1.0, 2.0, -1.0] + 0.1 * rng.normal(size=70)
+    model = RobustLinearRegression(loss, alpha=10.0).fit(X, y)
+    s = (y - model.predict(X)) ** 2
+    assert model.loss_.scale == pytest.approx(loss.resolve(s, None, 1).scale, rel=0.03)
+
+
 def test_a_penalty_that_overflows_is_refused_in_words():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(25, 1))

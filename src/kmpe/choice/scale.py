@@ -7,7 +7,7 @@ from kmpe.losses import Loss
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.sample import Samples
 from kmpe.solvers.annealing import resolve, settle
-from kmpe.solvers.minimise import has_many_rows, refine
+from kmpe.solvers.minimise import has_many_rows, minimise, refine
 from kmpe.solvers.walk import Begun, Chosen
 
 __all__ = ["GivenLoss"]
@@ -28,7 +28,15 @@ class GivenLoss:
         if begun.loss is None and problem.penalised:
             # The start is unpenalised: σ from its residuals would be too small for the penalised
             # fit, and the smaller σ, the stronger the penalty acts.
-            penalised = settle(sample if many else problem, self.loss, theta, bracketed=True)
+            part = sample if many else problem
+
+            def converge(theta: Array, loss: Loss) -> Array:
+                return minimise(part, part, loss, theta, max_iter=20, tol=1e-6).theta
+
+            # Single steps reach the basin. Which side of a σ its fixed point is on is told only by
+            # a fit that has converged.
+            rough = settle(part, self.loss, theta, bracketed=True)
+            penalised = settle(part, self.loss, rough.theta, converge, bracketed=True)
             theta = penalised.theta
             if not many:
                 return Chosen(problem, sample, theta, penalised.loss, caution=begun.caution)
