@@ -17,8 +17,7 @@ ties σ / n.
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from kmpe.arrays import ROUNDING, Array
 from kmpe.choice.dictionary import (
@@ -59,9 +58,8 @@ class Noise:
     def variance_ratio(self, loss: Loss, plain: Loss) -> float:
         """Return the variance of a fit with a loss over that with a plain loss.
 
-        The ratio of the asymptotic variances E[ψ²] / E[ψ']² depends on the shape of the noise. Over
-        the posterior the error is a mixture of Gaussians; the variance returned is that of the
-        Gaussian with the same 95% interval.
+        The ratio of the asymptotic variances E[ψ²] / E[ψ']² depends on the shape of the noise; its
+        mean over the posterior is returned (the law of total variance).
         """
         # Only shapes and scales of non-negligible probability, typically a tenth of all.
         likely = self.posterior >= 1e-3 * self.posterior.max()
@@ -90,13 +88,7 @@ class Noise:
         ratios[suits] = above[suits] / below[suits]
         belief = self.posterior[np.ix_(entries, shifts)]
         # Above 0, also where the plain loss does not suit a shape at all.
-        belief, roots = belief / belief.sum(), np.sqrt(np.maximum(ratios, ROUNDING))
-
-        def beyond(limit: float) -> float:
-            return 0.025 - float(np.sum(belief * ndtr(-limit / roots)))
-
-        widest = -float(ndtri(0.025))
-        return (brentq(beyond, 0.0, widest * roots.max(), xtol=1e-4) / widest) ** 2
+        return max(float(np.average(ratios, weights=belief)), ROUNDING)
 
     def __str__(self) -> str:
         top = list(self.probability.items())[:3]
