@@ -137,7 +137,7 @@ class Loss(ABC):
             return asarray(scale2 * self._continued(self._rho(self._inside(t)), t))
 
     def rho_and_weight(self, s: npt.ArrayLike, full: bool = False) -> tuple[Array, Array]:
-        """Return ρ(s) and ρ'(s); unless ``full``, weights below 1e-16 may have no correct digits."""
+        """Return ρ(s) and ρ'(s); weights below 1e-16 have their digits only if ``full``."""
         with np.errstate(over="ignore", under="ignore"):
             t, scale2 = self._unit(s)
             rho, weight = self._rho_and_weight(self._inside(t), full)
