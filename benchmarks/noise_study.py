@@ -169,8 +169,7 @@ def constants(names, sizes, draws, first_seed):
     """Print what halving and doubling the constants of the dictionary does to the error."""
     from kmpe.choice import dictionary
 
-    tables = [dictionary.shapes, dictionary.core_densities]
-    tables += [dictionary.log_likelihoods, dictionary.masses]
+    tables = dictionary.shapes, dictionary.core_densities, dictionary.log_likelihoods
     seeds = range(first_seed, first_seed + draws)
     plain = own_errors(names, sizes, seeds)
     for constant in ("_SPREADS", "_SHARES", "_CORNERS", "_FREEDOMS"):

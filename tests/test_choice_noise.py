@@ -5,6 +5,7 @@ import pytest
 
 from kmpe import Correntropy, Huber, Tukey
 from kmpe.choice.noise import GRID, granularity, infer
+from kmpe.starts.bisquare import efficiency
 
 N = 2000
 
@@ -99,12 +100,18 @@ def test_granularity_is_the_share_of_the_commonest_value():
 
 
 def test_the_variance_of_a_loss_is_that_of_theory():
-    """Huber's loss at 1.345 has 95% efficiency on Gaussian noise, the plain mean all of it."""
+    """On Gaussian noise Tukey's loss has the efficiency of `efficiency`, 95% at 4.685.
+
+    So have Huber's at 1.345 and the correntropic one at 2.11.
+    """
     r = np.random.default_rng(0).normal(size=20_000)
     noise = infer(r, np.ones(len(r)))
-    wide = Correntropy(1e4)  # least squares
-    assert noise.variance_ratio(Huber(1.345), wide) == pytest.approx(1 / 0.95, abs=0.01)
-    assert noise.variance_ratio(Correntropy(2.11), wide) == pytest.approx(1 / 0.95, abs=0.01)
+    plain = Tukey(4.685)
+    for c in (2.0, 3.0, 6.0):
+        theory = 0.95 / efficiency(1, c)
+        assert noise.variance_ratio(Tukey(c), plain) == pytest.approx(theory, rel=0.01)
+    assert noise.variance_ratio(Huber(1.345), plain) == pytest.approx(1, abs=0.01)
+    assert noise.variance_ratio(Correntropy(2.11), plain) == pytest.approx(1, abs=0.01)
 
 
 def test_beside_a_plain_loss_that_rejects_most_rows_there_is_a_ratio_all_the_same():

@@ -27,7 +27,6 @@ __all__ = [
     "Shapes",
     "core_densities",
     "log_likelihoods",
-    "masses",
     "outlier_densities",
     "shapes",
 ]
@@ -115,17 +114,6 @@ def log_likelihoods() -> Array:
     density += (outliers @ outlier_densities(GRID[:_NEAR]))[:, None]
     log_density = np.log(np.maximum(density, np.finfo(np.float64).tiny))
     return np.ascontiguousarray(log_density.reshape(-1, _NEAR).T)
-
-
-@cache
-def masses() -> tuple[Array, Array, Array]:
-    """Return the places of `core_densities`, and masses and masses times scores -f'/f there.
-
-    Both are of the cores, then of the outliers.
-    """
-    x = np.exp(_LOG_X)
-    density = np.vstack([core_densities(), outlier_densities(x)])
-    return x, 2 * STEP * density * x, -2 * np.gradient(density, axis=1)
 
 
 def _families() -> list[tuple[list[tuple[str, LogDensity]], tuple[float, ...]]]:

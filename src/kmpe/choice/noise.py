@@ -28,7 +28,6 @@ from kmpe.choice.dictionary import (
     STEP,
     core_densities,
     log_likelihoods,
-    masses,
     outlier_densities,
     shapes,
 )
@@ -52,43 +51,19 @@ class Noise:
     probability: dict[str, float]
     #: Logarithm of the mean density at the `GRID`, in units of σ.
     log_density: Array
-    #: Probability of each shape at each scale.
-    posterior: Array
 
     def variance_ratio(self, loss: Loss, plain: Loss) -> float:
         """Return the variance of a fit with a loss over that with a plain loss.
 
-        The ratio of the asymptotic variances E[ψ²] / E[ψ']² depends on the shape of the noise; its
-        mean over the posterior is returned (the law of total variance).
+        It is the ratio of the asymptotic variances E[ψ²] / E[ψ']² under the mean density f, with
+        E[ψ'] = -E[ψ f'/f], by integration by parts, as ψ' may have jumps. It is above 0, also where
+        the plain loss does not suit the noise at all.
         """
-        # Only shapes and scales of non-negligible probability, typically a tenth of all.
-        likely = self.posterior >= 1e-3 * self.posterior.max()
-        entries, shifts = likely.any(axis=1), likely.any(axis=0)
-        _, core, outliers, _ = shapes()
-        mixture = np.hstack([core, outliers])[entries]
-        x, mass, score = masses()
-        # A core at another scale is the same with ψ at shifted places of the log grid.
-        places = x[0] * np.exp(STEP * (SHIFTS[0] + np.arange(len(x) + len(SHIFTS) - 1)))
-        squares, slopes = [], []
-        for criterion in (loss, plain):
-            psi = criterion.psi(places * self.sigma) / self.sigma
-            windows = np.lib.stride_tricks.sliding_window_view(psi, len(x))
-            # E[ψ'] = E[ψ s] with the score s, by integration by parts: ψ' may have jumps.
-            square, slope = mass @ windows[shifts].T ** 2, score @ windows[shifts].T
-            # The scale of outliers is fixed.
-            same, far = windows[len(SHIFTS) // 2], slice(core.shape[1], None)
-            square[far], slope[far] = (mass[far] @ same**2)[:, None], (score[far] @ same)[:, None]
-            squares.append(mixture @ square)
-            slopes.append(np.maximum(mixture @ slope, 0.0) ** 2)
-        above, below = squares[0] * slopes[1], squares[1] * slopes[0]
-        # A loss may have infinite variance under a shape; the ratio is bounded by 4.
-        most = 4.0
-        ratios = np.full(above.shape, most)
-        suits = above < most * below
-        ratios[suits] = above[suits] / below[suits]
-        belief = self.posterior[np.ix_(entries, shifts)]
-        # Above 0, also where the plain loss does not suit a shape at all.
-        return max(float(np.average(ratios, weights=belief)), ROUNDING)
+        mass, score = np.exp(self.log_density) * GRID, -np.gradient(self.log_density, STEP) / GRID
+        psi = np.array([each.psi(GRID * self.sigma) / self.sigma for each in (loss, plain)])
+        square, slope = psi**2 @ mass, np.maximum(psi @ (mass * score), 0.0)
+        above, below = square[0] * slope[1] ** 2, square[1] * slope[0] ** 2
+        return max(float(above / below), ROUNDING) if below > 0 else ROUNDING
 
     def __str__(self) -> str:
         top = list(self.probability.items())[:3]
@@ -127,7 +102,7 @@ def infer(r: Array, a: Array, leverage: Array | float = 0.0, grain: float | None
     for name, p in zip(shapes().names, posterior.sum(axis=1).tolist(), strict=True):
         kinds[name] = kinds.get(name, 0.0) + p
     kinds = dict(sorted(kinds.items(), key=lambda item: -item[1]))
-    return Noise(sigma, grain, kinds, np.log(density), posterior)
+    return Noise(sigma, grain, kinds, np.log(density))
 
 
 def granularity(values: Array, a: Array) -> float:
