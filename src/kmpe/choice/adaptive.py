@@ -13,9 +13,10 @@ inputs, its density is not meaningful, and the MM-estimate is used.
 from dataclasses import dataclass, replace
 
 from kmpe.arrays import Array
-from kmpe.choice.loss import LOOKS, REFERENCE, Choice, choose_loss, hausman
+from kmpe.choice.loss import LOOKS, REFERENCE, Choice, choose_loss
 from kmpe.choice.noise import Noise, granularity
 from kmpe.choice.slope import mean_slope
+from kmpe.inference.hausman import hausman
 from kmpe.losses import Correntropy, Loss, Squared, Tukey
 from kmpe.problems.leverage import root_of_inverse
 from kmpe.problems.ridge import Ridge
@@ -26,8 +27,6 @@ from kmpe.solvers.walk import Begun, Chosen
 from kmpe.starts.regression import BadLeverage, Inexact, Start, Status
 
 __all__ = ["AdaptiveLoss", "Looked", "looked"]
-
-Rule = BadLeverage | Inexact
 
 _DEPENDENT = (
     "The slopes under the loss that suits the residuals differ from those of the MM-estimate "
@@ -135,21 +134,18 @@ def _exact(begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
     return Chosen(problem, sample, begun.theta, Squared(), caution=caution)
 
 
-def _without(rule: Rule, begun: Begun[Ridge, Array]) -> tuple[Ridge, Ridge]:
+def _without(rule: BadLeverage | Inexact, begun: Begun[Ridge, Array]) -> tuple[Ridge, Ridge]:
     """Return the problem and its sample with weight 0 for the rows that a rule marks."""
-    problem = _unweighted(begun.problem, rule)
-    alone = begun.sample is begun.problem
-    return problem, problem if alone else _unweighted(begun.sample, rule)
+    problem = replace(begun.problem, rows=begun.problem.rows.without(rule))
+    if begun.sample is begun.problem:
+        return problem, problem
+    return problem, replace(begun.sample, rows=begun.sample.rows.without(rule))
 
 
 def _counted(problem: Ridge, sample: Ridge) -> Rows:
     """Return the rows of a sample with weights that add up to its size."""
     rows = sample.rows
     return rows if sample is problem else replace(rows, a=rows.a * (rows.n_counted / rows.n))
-
-
-def _unweighted(problem: Ridge, rule: Rule) -> Ridge:
-    return replace(problem, rows=problem.rows.without(rule))
 
 
 def _chosen(

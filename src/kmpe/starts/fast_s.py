@@ -34,7 +34,6 @@ from kmpe.problems.ridge_sums import squared_norms
 from kmpe.starts.bisquare import (
     LEAST,
     consistent,
-    efficiency,
     efficient,
     m_scales,
     mean_rho,
@@ -102,11 +101,11 @@ def s_estimate(data: Data, first: Array, seed: int | None) -> tuple[Array, float
     if seed is not None:
         theta = np.concatenate([theta, _subset_fits(some, first, seed)])
     # Half fits alone are few, and need no step to be told apart.
-    theta = _screened(some, theta, 0 if seed is None else 1, data.n)
-    theta = _i_steps(some, theta, data.n)
+    theta = _screened(some, theta, 0 if seed is None else 1)
+    theta = _i_steps(some, theta)
     carried = _affordable(data)
     if carried > 1 and some.n < data.n:
-        theta = _i_steps(data, theta[:carried], data.n)
+        theta = _i_steps(data, theta[:carried])
     # Two are carried to convergence, as by lmrob (best.r.s).
     ends = [_descend(data, start) for start in theta[: min(carried, 2)]]
     theta, scales = (np.array(values) for values in zip(*ends, strict=True))
@@ -160,7 +159,7 @@ def _subset_fits(data: Data, first: Array, seed: int) -> Array:
     return np.asarray(first + step)
 
 
-def _screened(data: Data, theta: Array, i_steps: int, n: float) -> Array:
+def _screened(data: Data, theta: Array, i_steps: int) -> Array:
     """Return the best of many fits after I-steps.
 
     An M-scale is below v when the mean of ρ at v is below b: one pass tells many apart.
@@ -173,11 +172,11 @@ def _screened(data: Data, theta: Array, i_steps: int, n: float) -> Array:
         theta = theta + steps(data.Z, weights(s, data.a, c2 * v), R)
         R = data.residuals(theta)
         s = _norms(R)
-    least = float(v.min())
-    return _best(data, theta, s, mean_rho(s, data.a, c2 * least), least, n)
+    order = ranked(theta, s, data.a, mean_rho(s, data.a, c2 * float(v.min())))
+    return np.asarray(theta[order[: _affordable(data)]])
 
 
-def _i_steps(data: Data, theta: Array, n: float) -> Array:
+def _i_steps(data: Data, theta: Array) -> Array:
     """Return fits after two I-steps, best first."""
     Z, _, a, _ = data
     c2 = consistent(data.q) ** 2
@@ -186,8 +185,8 @@ def _i_steps(data: Data, theta: Array, n: float) -> Array:
         s = _norms(R)
         theta = theta + steps(Z, weights(s, a, c2 * m_scales(s, a, data.b, data.q, 3)), R)
     s = _norms(data.residuals(theta))
-    v = m_scales(s, a, data.b, data.q, 3)
-    return _best(data, theta, s, v, float(v.min()), n)
+    order = ranked(theta, s, a, m_scales(s, a, data.b, data.q, 3))
+    return np.asarray(theta[order[: _affordable(data)]])
 
 
 def m_estimate(data: Data, theta: Array, scale: float) -> Array:
@@ -266,25 +265,6 @@ def least_absolute(data: Data, max_steps: int = 50) -> tuple[Array, float]:
         return theta, 0.0
     middle = quantile(squared_norms(T - Z @ theta), min(1 - data.b, 1.0), a)
     return theta, math.sqrt(middle / float(chdtri(data.q, 0.5)))
-
-
-def _best(data: Data, theta: Array, s: Array, costs: Array, v: float, n: float) -> Array:
-    """Return the fits of the smallest costs, best first, s their squared residuals.
-
-    None from a sample of the n rows is within a standard error (of its fit about that of all rows)
-    of a better one: else all may be the same, the wrong one of two that it cannot tell apart.
-    """
-    theta, most = theta[ranked(theta, s, data.a, costs)], _affordable(data)
-    if n <= data.n:
-        return theta[:most]
-    radius2 = data.q * v * data.k / efficiency(data.q, consistent(data.q)) * (1 / data.n - 1 / n)
-    chosen: list[int] = []
-    left = np.ones(len(theta), bool)
-    while left.any() and len(chosen) < most:
-        chosen.append(int(np.argmax(left)))
-        left[chosen[-1]] = False
-        left &= np.sum((theta - theta[chosen[-1]]) ** 2, axis=(1, 2)) > radius2
-    return np.asarray(theta[chosen])
 
 
 def _affordable(data: Data) -> int:

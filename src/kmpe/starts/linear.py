@@ -15,8 +15,6 @@ from kmpe.starts.regression import Start, Status, high_breakdown
 
 __all__ = ["LinearStart"]
 
-_UNGUARDED = (Status.FEW_ROWS,)
-
 
 @dataclass(frozen=True)
 class LinearStart:
@@ -45,7 +43,7 @@ class LinearStart:
         n = self.n if some is problem.rows else None
         T = np.asarray(some.T, dtype=np.float64)
         start: Start = high_breakdown(some.whole(), T, some.a, n)
-        caution = start.sentence if start.status in _UNGUARDED else ""
+        caution = start.sentence if start.status is Status.FEW_ROWS else ""
         return Begun(
             problem, sample, start.theta, details=start, caution=caution, scale=start.scale
         )
