@@ -77,3 +77,9 @@ def test_targets_whose_squares_overflow_in_the_unit_of_the_weights_are_refused()
     assert counted_weights(np.full(3, 1e20), T)[1] == 1e20
     with pytest.raises(ValueError, match=r"y, times the root of sample_weight, has values as lar"):
         counted_weights(np.full(3, 1e100), T)
+
+
+def test_weights_are_the_same_in_every_unit():
+    rng = np.random.default_rng(0)
+    for a in rng.uniform(0.5, 2, (1000, 400)):
+        np.testing.assert_array_equal(counted_weights(7.3 * a)[0], counted_weights(a)[0])

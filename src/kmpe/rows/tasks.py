@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kmpe.arrays import Array, Index, Mask
-from kmpe.rows.checks import eleven_digits, not_whole
+from kmpe.rows.checks import nine_digits, not_whole
 from kmpe.rows.parts import Part
 from kmpe.rows.selection import Ordered, added, ordered
 from kmpe.rows.source import Block, Features, mixed, scaled_targets
@@ -84,7 +84,7 @@ def fractions(least: float, smallest: float, part: Part) -> Mask:
 def counted(least: float, unit: float, whole: bool, part: Part) -> Array:
     """Return the weights as numbers of repeats."""
     a = np.where(part.a >= least, part.a, 0.0) / unit
-    return np.asarray(np.rint(a)) if whole else eleven_digits(a)
+    return np.asarray(np.rint(a)) if whole else nine_digits(a)
 
 
 def n_targets(part: Part) -> int:
