@@ -6,6 +6,9 @@ log evidence is, up to a constant (Rasmussen and Williams 2006, section 5.4),
 
     -½ nq log(tr YᵀC⁻¹Y) - ½ q log det C.
 
+It is maximised with tr YᵀC⁻¹Y / ‖Y‖² in place of the trace, so that its value, and with it the
+relative tolerance at which the search ends, does not depend on the unit of the targets.
+
 θ are the logarithms of one over the length scale of each input, of the variances of the smooth,
 rough and linear part, of the ratio of the two length scales, and of η. A value with its gradient
 takes one Cholesky factorisation and one inverse.
@@ -123,10 +126,15 @@ class Evidence:
         return np.asarray(self.X @ self.X.T / self.X.shape[1])
 
     @cached_property
-    def _targets(self) -> tuple[Array, float]:
-        """Targets over a power of two near the largest, whose squares do not vanish; that power."""
+    def _targets(self) -> tuple[Array, float, float]:
+        """Targets over a power of two near the largest, their sum of squares, and log ‖Y‖.
+
+        In that unit squares do not vanish.
+        """
         unit = float(np.exp2(np.rint(np.log2(np.abs(self.Y).max(initial=0.0) or 1.0))))
-        return self.Y / unit, unit
+        Y = self.Y / unit
+        squares = float(np.vdot(Y, Y))
+        return Y, squares, float(np.log(unit) + 0.5 * np.log(squares))
 
     def covariance(self, theta: Theta) -> Array:
         """Return K(θ), the linear part and the constant included."""
@@ -164,7 +172,9 @@ class Evidence:
             bounds=theta.bounds,
             options={"maxiter": max_iter},
         )
-        return Theta(found.x, theta.d), -float(found.fun)
+        return Theta(found.x, theta.d), -float(
+            found.fun
+        ) - self.power * self.Y.size * self._targets[2]
 
     def _minus_log(self, theta: Theta, w: Array) -> tuple[float, Array]:
         """Return minus the log posterior and its gradient."""
@@ -185,11 +195,11 @@ class Evidence:
         gradient = np.zeros_like(prior)
         if info:
             return 1e10, gradient
-        Y, unit = self._targets
+        Y, squares, _ = self._targets
         solved, _ = lapack.dpotrs(upper, Y)
         total = float(np.vdot(Y, solved))
         determinant = q * float(np.log(np.diagonal(upper)).sum())
-        value += self.power * (n * q * (0.5 * np.log(total) + np.log(unit)) + determinant)
+        value += self.power * (0.5 * n * q * np.log(total / squares) + determinant)
         inverse, _ = lapack.dpotri(upper, overwrite_c=1)
         # LAPACK fills the upper triangle only; G becomes the gradient in C.
         G = np.triu(inverse, 1)
