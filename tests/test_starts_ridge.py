@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kmpe.losses import KMPE, Correntropy, Squared
+from kmpe.losses import KMPE, MPE, Correntropy, Squared
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
 from kmpe.solvers.annealing import anneal
@@ -82,3 +82,14 @@ def test_neither_the_order_nor_the_unit_of_the_rows_matters(n):
 def test_least_squares_need_no_start(init):
     begun = RidgeStart(Squared(), init)(contaminated(100))
     assert not begun.theta.any()
+
+
+@pytest.mark.parametrize("n", [100, 20_000], ids=["few", "many"])
+@pytest.mark.parametrize("p", [1.0, 4.0])
+def test_the_start_of_a_loss_without_sigma_knows_no_unit(n, p):
+    problem = contaminated(n, alpha=30.0)
+    begun = RidgeStart(MPE(p), "robust")(problem)
+    # The weights |r|^(p - 2), and with them the penalty, have a unit.
+    rows = Rows.of(problem.rows.X, 1e3 * problem.rows.T)
+    other = RidgeStart(MPE(p), "robust")(Ridge.of(rows, 30.0 * 1e3 ** (p - 2)))
+    np.testing.assert_allclose(other.theta, 1e3 * begun.theta, rtol=1e-6)

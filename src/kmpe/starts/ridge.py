@@ -50,7 +50,7 @@ class RidgeStart:
             return Begun(problem, problem, theta, loss)
         sample = sample_of(problem)
         small = problem.on(Samples(problem.rows).draw(START_ROWS * problem.rows.n_features))
-        solver = _RoughSolver(small)
+        solver = _RoughSolver(small, _Even.of(self.loss, small))
         loss, theta = self._annealed(small, solver)
         loss = resolve(small, loss, theta)
         return Begun(problem, sample, refine(sample, loss, theta, solver.factor), loss)
@@ -58,10 +58,42 @@ class RidgeStart:
     def _annealed(self, problem: Ridge, move: Move[Array]) -> tuple[Loss, Array]:
         if self.loss.quadratic:
             return self.loss, problem.zero
-        ridge = move(problem.zero, Squared())
+        ridge = move(problem.zero, _Even.of(self.loss, problem))
         return (
             anneal(problem, self.loss, ridge, move) if self.init == "robust" else (self.loss, ridge)
         )
+
+
+@dataclass(frozen=True)
+class _Even:
+    """Least squares in which every row has the same weight.
+
+    The weights of a loss without σ, and with them the penalty, have the unit of the targets: there
+    the weight is that of a typical target.
+    """
+
+    level: float
+
+    @classmethod
+    def of(cls, loss: Loss, problem: Ridge) -> "_Even":
+        """Return the least squares that suits the penalty of a loss."""
+        if hasattr(loss, "sigma"):
+            return cls(1.0)
+        s = problem.squared_residuals(problem.zero)
+        typical = np.average(s, weights=problem.sample_weight)
+        return cls(float(loss.weight(typical)) if typical > 0 else 1.0)
+
+    def rho(self, s: Array) -> Array:
+        return self.level * s
+
+    def weight(self, s: Array) -> Array:
+        return np.full_like(s, self.level)
+
+    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
+        return self.rho(s), self.weight(s)
+
+    def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - the protocol
+        return w
 
 
 class _RoughSolver:
@@ -71,9 +103,10 @@ class _RoughSolver:
     with its factor take a tenth of the time of factorising HᵀΛH.
     """
 
-    def __init__(self, problem: Ridge) -> None:
+    def __init__(self, problem: Ridge, even: _Even) -> None:
         self.problem = problem
-        self.factor: Factor = problem.factor(problem.weighted(problem.zero, Squared()))
+        self.level = even.level
+        self.factor: Factor = problem.factor(problem.weighted(problem.zero, even))
 
     def __call__(self, theta: Array, loss: Criterion) -> Array:
         """Return approximately the minimiser of the problem weighted at ``theta``."""
@@ -81,9 +114,10 @@ class _RoughSolver:
         if not problem.penalised:
             return problem.solve(problem.weighted(theta, loss))
         w = loss.weight(problem.squared_residuals(theta))
-        mean = float(np.average(w, weights=problem.sample_weight))
+        # The mean weight is that of the factor.
+        unit = float(np.average(w, weights=problem.sample_weight)) / self.level
         weighted = Ridge(
-            replace(problem.rows, a=problem.sample_weight * (w / mean)), problem.penalties / mean
+            replace(problem.rows, a=problem.sample_weight * (w / unit)), problem.penalties / unit
         )
         squared = Floored(Squared(), 0.0)
 
