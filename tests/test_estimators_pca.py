@@ -537,3 +537,34 @@ def test_most_rows_are_one_point():
         other = RobustPCA().fit(X[[0, 0, 0, 1]])
         np.testing.assert_allclose(one.transform(X), other.transform(X), atol=1e-9)
         assert not np.round(other.explained_variance_, 30).any()
+
+
+def cube(counts=(38, 25, 23, 31, 35, 33, 31, 34)):
+    """Return the corners of a cube, each as often as given: many planes hold most of the rows."""
+    corners = np.array([[i, j, k] for i in (0.0, 1.0) for j in (0.0, 1.0) for k in (0.0, 1.0)])
+    return np.repeat(corners, counts, axis=0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_few_values_turn_and_grow_with_the_axes(seed):
+    loss = KMPE(p=1)
+    X, Q = cube(), np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    plain = RobustPCA(loss=loss).fit(X)
+    turned = RobustPCA(loss=loss).fit(1e3 * X @ Q)
+    sizes = 1e6 * plain.explained_variance_
+    np.testing.assert_allclose(turned.explained_variance_, sizes, rtol=1e-6, atol=1)
+    np.testing.assert_array_equal(turned.outliers_, plain.outliers_)
+
+
+@pytest.mark.parametrize("container", [csr_matrix, csc_array])
+def test_directions_in_which_regular_rows_do_not_vary_are_the_same_in_any_container(container):
+    # The last row is an outlier, and the others have three directions.
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, a = rng.standard_t(1.5, size=(5, 15)), rng.integers(1, 4, 5).astype(float)
+        dense, sparse = (
+            RobustPCA(loss=MPE(1.5)).fit(rows, sample_weight=a) for rows in (X, container(X))
+        )
+        size = np.abs(X).max()
+        ends = (model.reconstruction_errors(X) / size for model in (dense, sparse))
+        np.testing.assert_allclose(*ends, atol=1e-9, err_msg=f"seed {seed}")

@@ -83,3 +83,16 @@ def test_minus_the_values_have_minus_their_middle(a):
     x = np.array([1.0, 4.0, 9.0, 16.0])
     assert middle(-x, a) == -middle(x, a)
     assert middle(x) == 6.5
+
+
+def test_halves_of_the_same_variance_count_alike():
+    # 0, 0, 0, 1 and 0, 1, 1, 1 vary least: rounding must not choose one of them.
+    x = np.array([[0.0, 0.0, 0.0, 1.0, 1.0, 1.0], [0.1, 0.1, 0.1, 0.4, 0.4, 0.4]])
+    mean, deviation = shortest_half(x)
+    np.testing.assert_allclose(mean, [0.5, 0.25])
+    np.testing.assert_allclose(deviation[1], 0.3 * deviation[0])
+
+
+def test_the_cutoff_of_eight_times_the_residuals_is_eight_times_as_large():
+    for s in np.random.default_rng(0).chisquare(1, size=(2000, 9)):
+        assert RULES["cutoff"](64 * s) == 8 * RULES["cutoff"](s)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kmpe.arrays import Array, held
+from kmpe.arrays import SINGULAR, Array, held
 from kmpe.estimators.collections import answer, is_elsewhere
 from kmpe.estimators.devices import is_dispatched, is_foreign
 from kmpe.estimators.inputs import check_weights, is_whole
@@ -224,8 +224,7 @@ class Projection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ``variances`` and ``total`` are those along the columns of W and in all directions.
         """
         X, most = rows.X, rows.most_components
-        # Variances below this share of the total are rounding errors.
-        k = int(np.count_nonzero(variances > 1e-14 * total))
+        k = int(np.count_nonzero(variances > SINGULAR * total))
         W, variances = complete(W[:, :k], m), np.append(variances[:k], np.zeros(m))[:m]
         signs = np.sign(W[np.abs(W).argmax(axis=0), np.arange(m)])
         self.components_ = np.ascontiguousarray((W * signs).T, dtype=X.dtype)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 from scipy.special import chdtr, chdtri
 
-from kmpe.arrays import Array
+from kmpe.arrays import ROUNDING, Array
 
 __all__ = [
     "FAR_OUT",
@@ -134,14 +134,17 @@ def cutoff(s: Array, a: Array | None = None, dim: int = 1, *, z: float = 3.0) ->
     root = np.cbrt(s)
     middle = quantile(root, 0.5, a)
     width = (middle - quantile(root, 0.25, a)) / 0.6745
-    return (middle + z * width) ** 1.5 if width > 0 else 3 * mad(s, a, dim)
+    root3 = middle + z * width
+    # Not by pow, whose last digit depends on the unit.
+    return root3 * math.sqrt(root3) if width > 0 else 3 * mad(s, a, dim)
 
 
 def shortest_half(P: Array) -> tuple[Array, Array]:
     """Return the univariate MCD of each row of P: mean and deviation of the half of least variance.
 
     Rousseeuw and Leroy (1987), section 4.3, by sorting; the deviation is consistent for Gaussian
-    values.
+    values. The mean is that over all halves whose variances tie but for rounding, as those of
+    discrete values do.
 
     Examples
     --------
@@ -159,10 +162,12 @@ def shortest_half(P: Array) -> tuple[Array, Array]:
     sums, squares = np.cumsum(S, axis=1), np.cumsum(S * S, axis=1)
     mean = (sums[:, h:] - sums[:, :-h]) / h
     variance = (squares[:, h:] - squares[:, :-h]) / h - mean**2
-    best = (np.arange(len(S)), variance.argmin(axis=1))
+    least = variance.min(axis=1, keepdims=True)
+    tied = variance <= least + ROUNDING * most * most
     factor = h / n / float(chdtr(3, chdtri(1, 1 - h / n))) if h < n else 1.0
-    deviation = np.sqrt(factor * np.maximum(variance[best], 0.0))
-    return np.asarray(mean[best] + middle[:, 0]), np.asarray(deviation)
+    deviation = np.sqrt(factor * np.maximum(least[:, 0], 0.0))
+    centre = np.average(mean, axis=1, weights=tied) + middle[:, 0]
+    return np.asarray(centre), np.asarray(deviation)
 
 
 def centred_scale(e: Array, a: Array) -> tuple[float, float]:

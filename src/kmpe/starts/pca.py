@@ -16,7 +16,7 @@ from kmpe.problems.pca.distances import spread
 from kmpe.problems.pca.sums import Both
 from kmpe.solvers.walk import Begun
 from kmpe.starts.outlyingness import coordinates, outlyingness
-from kmpe.starts.trimmed_likelihood import believable_rows
+from kmpe.starts.trimmed_likelihood import believable_rows, nearest
 
 __all__ = ["Believed", "PCAStart", "enough_components", "growth_ratio", "most_dimensions"]
 
@@ -71,10 +71,9 @@ class PCAStart:
         points = problem.points
         index, X = self._some(points)
         Z = coordinates(X)
-        rank = np.argsort(outlyingness(Z), kind="stable")
-        half = Z[rank[: len(Z) // 2 + 1]]
-        m = self.n_components or self._n_components(half)
-        inside = believable_rows(Z, rank, m)
+        out = outlyingness(Z)
+        m = self.n_components or self._n_components(Z[nearest(out, len(Z) // 2 + 1)])
+        inside = believable_rows(Z, out, m)
         problem = problem.with_components(m)
         some = weighted_pca(Points(X[inside], np.ones(np.count_nonzero(inside))), m)
         theta = some.lift(_plain_pca(some))

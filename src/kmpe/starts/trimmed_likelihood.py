@@ -23,11 +23,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import ROUNDING, Array, Index, Mask
+from kmpe.arrays import ROUNDING, Array, Mask
 from kmpe.problems.pca.distances import within_limits
 from kmpe.problems.pca.sums import Both
 
-__all__ = ["believable_rows", "concentrate", "n_trimmed", "until_it_stands"]
+__all__ = ["believable_rows", "concentrate", "n_trimmed", "nearest", "until_it_stands"]
 
 # The least number of which the reciprocal does not overflow.
 _TINY = float(np.finfo(np.float64).tiny)
@@ -43,21 +43,29 @@ def n_trimmed(n: int, m: int) -> int:
     return min(n, max((n + m + 2) // 2, enough))
 
 
-def believable_rows(Z: Array, rank: Index, m: int) -> Mask:
+def nearest(distance: Array, h: int) -> Mask:
+    """Return the h rows of least distance, and those that tie with the last of them.
+
+    Equal but for rounding: rows of few values, such as booleans, have few distances.
+    """
+    last = float(np.partition(distance, h - 1)[h - 1])
+    return np.asarray(distance <= last + ROUNDING * abs(last))
+
+
+def believable_rows(Z: Array, out: Array, m: int) -> Mask:
     """Return the clean subset: rows that are no outliers to their own fit of m dimensions.
 
     Parameters
     ----------
     Z : array of shape (n, r)
         The rows.
-    rank : array of int of shape (n,)
-        Their indices, by increasing outlyingness.
+    out : array of shape (n,)
+        Their outlyingness.
     m : int
         The dimension of the subspace.
     """
     h = n_trimmed(len(Z), m)
-    inside = np.zeros(len(Z), dtype=np.bool_)
-    inside[concentrate(Z, np.sort(rank[:h]), m, h)] = True
+    inside = concentrate(Z, nearest(out, h), m, h)
 
     def judge(inside: Mask, first: bool) -> Mask:
         mean, W, _, _ = _fit(Z[inside], m)
@@ -89,17 +97,16 @@ def until_it_stands(
     return inside
 
 
-def concentrate(Z: Array, start: Index, m: int, h: int, most_steps: int = 50) -> Index:
+def concentrate(Z: Array, start: Mask, m: int, h: int, most_steps: int = 50) -> Mask:
     """Return the h rows at which concentration steps from the rows ``start`` converge."""
     keep = start
     for _ in range(most_steps):
         mean, W, variances, noise = _fit(Z[keep], m)
         both = Both(mean, W).of(Z)
-        distance = both[:, :-1] ** 2 @ (1 / variances) + both[:, -1] / noise
-        nearest = np.sort(np.argsort(distance, kind="stable")[:h])
-        if np.array_equal(nearest, keep):
+        before = keep
+        keep = nearest(both[:, :-1] ** 2 @ (1 / variances) + both[:, -1] / noise, h)
+        if np.array_equal(keep, before):
             break
-        keep = nearest
     return keep
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import Array
+from kmpe.arrays import SINGULAR, Array
 
 __all__ = ["ScoreMoments", "Subspace", "between", "distance"]
 
@@ -59,7 +59,9 @@ class ScoreMoments(NamedTuple):
         """Return the same subspace with mean and principal directions of the scores."""
         covariance = self.products - np.outer(self.mean, self.mean)
         values, U = linalg.eigh(covariance, check_finite=False)
-        variances = np.maximum(values[::-1], 0.0)
+        # Far from their mean, scores have products of which the difference may be rounding only.
+        rounding = SINGULAR * float(np.trace(self.products))
+        variances = np.where(values[::-1] > rounding, values[::-1], 0.0)
         total = float(variances.sum() + self.outside)
         return Subspace(theta.mean + theta.W @ self.mean, theta.W @ U[:, ::-1], variances, total)
 
