@@ -215,5 +215,6 @@ def test_distances_are_relative():
     one, other = np.ones((7, 2)), 1.01 * np.ones((7, 2))
     assert ridge.change(one, other) == pytest.approx(0.01 / 1.01)
     assert ridge.change(1e9 * one, 1e9 * other) == pytest.approx(0.01 / 1.01)
+    assert ridge.change(1e200 * one, 1e200 * other) == pytest.approx(0.01 / 1.01)
     assert ridge.change(ridge.zero, ridge.zero) == 0
     np.testing.assert_allclose(ridge.between(one, other, 0.25), 1.0025)

@@ -281,3 +281,15 @@ def test_residuals_that_are_rounding_have_the_weight_of_each_other():
     criterion = floored(Ridge.of(Rows.of(H, T)), KMPE(p=1, sigma=1.0), np.full((3, 1), 1 + 1e-13))
     w = criterion.weight(np.array([1e-32, 1e-28, 1e-20]))
     np.testing.assert_array_equal(w, w[0])
+
+
+def test_rounding_decides_on_no_step_between_minima_of_the_same_cost():
+    # With p = 4 a row that is met has weight 0, so that the other row of its column alone pulls.
+    H = np.repeat(np.eye(2), [2, 4], axis=0)
+    T = np.array([[2.0], [-2.0], [0.5], [-0.1], [0.2], [0.1]])
+    ends = []
+    for unit in np.linspace(1, 8, 50):
+        problem = Ridge.of(Rows.of(H, unit * T))
+        loss, theta = KMPE(p=4, sigma=0.3 * unit), unit * np.array([[2.0], [0.1]])
+        ends.append(reweight(problem, loss, theta).theta / unit)
+    np.testing.assert_allclose(ends, [ends[0]] * 50, rtol=1e-3)

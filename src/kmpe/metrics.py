@@ -13,7 +13,7 @@ from sklearn.metrics import make_scorer
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.choice.evidence import entropy_scale
 from kmpe.losses import KMPE, kernel_gap
 
@@ -57,7 +57,7 @@ def kmpe_loss(
     0.333...
     """
     loss = KMPE(p=p, sigma=float(sigma))  # checks p and sigma
-    t = _squared_errors(y_true, y_pred) / loss.scale**2
+    t = _squared_errors(y_true, y_pred) / squared(loss.scale)
     a = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     return float(np.average(kernel_gap(t) ** (loss.p / 2), weights=a))
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import linalg
 from scipy.special import gammaln
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.choice.process import Errors, Evidence, Theta
 from kmpe.losses.scale import mad
 
@@ -152,7 +152,7 @@ def at_their_best(evidence: Evidence, start: Theta) -> Errors:
     for shift in (-1.5, -0.5, 0.5, 1.5):
         E = _robust_errors(evidence, evidence.covariance(start.shifted(shift)))
         s = np.einsum("ij,ij->i", E, E)
-        noise = min(noise, mad(s, evidence.a, E.shape[1]) ** 2)
+        noise = min(noise, squared(mad(s, evidence.a, E.shape[1])))
         closer = s < np.einsum("ij,ij->i", best, best)
         best = np.where(closer[:, None], E, best)
     return Errors(best, np.zeros(len(best)), noise)
@@ -185,12 +185,12 @@ def _robust_errors(evidence: Evidence, K: Array) -> Array:
     # A step reduces the influence of a far target only by its leverage: start near the others.
     s = np.einsum("ij,ij->i", Y, Y)
     most = 10 * mad(s, evidence.a, Y.shape[1]) * np.sqrt(Y.shape[1])
-    Z = Y * np.minimum(1.0, most / np.sqrt(np.maximum(s, most**2)))[:, None]
+    Z = Y * np.minimum(1.0, most / np.sqrt(np.maximum(s, squared(most))))[:, None]
     F, h, share = fit(Z)
     for factor in (16.0, 8.0, 4.0, 3.0, 2.11, 2.11, 2.11, 2.11):
         R = Y - F
         s = np.einsum("ij,ij->i", R, R)
-        sigma2 = (factor * mad(s, evidence.a, Y.shape[1])) ** 2 / max(1 - share, 0.1)
+        sigma2 = squared(factor * mad(s, evidence.a, Y.shape[1])) / max(1 - share, 0.1)
         if not sigma2 > 0:
             break
         w = np.exp(-0.5 * s / sigma2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
 
@@ -17,7 +17,7 @@ def mean_slope(loss: Loss, s: Array, a: Array, dim: int) -> float:
     location, σ / √n, as none is known more exactly than that.
     """
     if loss.singular:
-        s = np.maximum(s, mad(s, a, dim) ** 2 / max(float(a.sum()), 1.0))
+        s = np.maximum(s, squared(mad(s, a, dim)) / max(float(a.sum()), 1.0))
     w = loss.weight(s)
     slope = float(np.average(w + loss.bend(s) / dim, weights=a))
     return max(slope, 0.25 * float(np.average(w, weights=a)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kmpe.arrays import ROUNDING, Array
+from kmpe.arrays import ROUNDING, Array, squared
 from kmpe.foreign import asarray
 from kmpe.inference.intervals import cook_by_mean, leave_one_out
 from kmpe.inference.outliers import inlier_sums, outlier_limit, row_scores, scale_of_inliers
@@ -150,7 +150,7 @@ def of_all_rows(
     count, squares = seen.total(_Inliers(scale, dim))
     scale = scale_of_inliers(count, squares, scale, rows.n_features, dim)
     scale = scale if scale > ROUNDING * rows.largest_target else 0.0
-    limit2 = (outlier_limit(dim) * scale) ** 2
+    limit2 = squared(outlier_limit(dim) * scale)
     kept, sums, psi2 = seen.total(_Targets(limit2, criterion))
     mean = sums / kept if kept > 0 else np.zeros(dim)
     total, left = (float(value) for value in seen.total(_Squares(limit2, mean)))

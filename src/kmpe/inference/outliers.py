@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import chdtr, chdtri
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.losses.scale import mad
 
 __all__ = [
@@ -65,7 +65,7 @@ def reweighted_scale(s: Array, a: Array, scale: float, n_parameters: float, dim:
 
 def inlier_sums(s: Array, a: Array, scale: float, dim: int) -> tuple[Array, Array]:
     """Return the number of rows within the limit by a scale, and their sum of squares."""
-    inside = a * (s <= (outlier_limit(dim, _LEFT_OUT) * scale) ** 2)
+    inside = a * (s <= squared(outlier_limit(dim, _LEFT_OUT) * scale))
     return inside.sum(), inside @ s
 
 
@@ -83,7 +83,7 @@ def scale_of_inliers(
 
 def row_scores(s: Array, scale: float, rounding: float) -> Array:
     """Return residual norms over their scale; residuals of the size of rounding errors give 0."""
-    return np.where(s > rounding**2, np.sqrt(s) / scale if scale > 0 else np.inf, 0.0)
+    return np.where(s > squared(rounding), np.sqrt(s) / scale if scale > 0 else np.inf, 0.0)
 
 
 def robust_r2(T: Array, R: Array, a: Array) -> float:

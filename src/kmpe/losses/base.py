@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.foreign import asarray
 from kmpe.losses.scale import RULES
 
@@ -207,7 +207,7 @@ class Loss(ABC):
         return value
 
     def _unit(self, s: npt.ArrayLike) -> tuple[Array, float]:
-        scale2 = self.scale**2
+        scale2 = squared(self.scale)
         return asarray(s, dtype=np.float64) / scale2, scale2
 
     # -- scale and start -------------------------------------------------------------------

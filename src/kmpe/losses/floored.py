@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.foreign import asarray
 from kmpe.losses import Loss
 from kmpe.losses.scale import mad
@@ -33,7 +33,7 @@ class Floored:
 
         It is ``smallest`` times a typical residual, squared.
         """
-        return cls(loss, (smallest * mad(s, a, dim)) ** 2 if loss.singular else 0.0)
+        return cls(loss, squared(smallest * mad(s, a, dim)) if loss.singular else 0.0)
 
     def rho(self, s: Array) -> Array:
         """Return ρ(s)."""

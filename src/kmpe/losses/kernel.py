@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.foreign import asarray
 from kmpe.losses.base import SINGULAR_BELOW, Loss
 
@@ -54,7 +54,7 @@ class Correntropy(Loss):
 
     @property
     def sup(self) -> float:
-        return 2 * self.scale**2
+        return 2 * squared(self.scale)
 
     def _rho(self, t: Array) -> Array:
         return 2 * kernel_gap(t)
@@ -113,7 +113,7 @@ class KMPE(Loss):
 
     @property
     def sup(self) -> float:
-        return 4 * self.scale**2 / self.p
+        return 4 * squared(self.scale) / self.p
 
     def relaxed(self, sigma: float) -> Loss:
         """Return the correntropic loss: at a large scale p > 2 would follow the outliers."""

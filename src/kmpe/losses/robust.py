@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.foreign import asarray
 from kmpe.losses.base import SINGULAR_BELOW, Loss
 
@@ -168,7 +168,7 @@ class Tukey(Loss):
 
     @property
     def sup(self) -> float:
-        return self.scale**2 / 3
+        return squared(self.scale) / 3
 
     def _rho(self, t: Array) -> Array:
         # t (1 - t + t²/3) is (1 - (1 - t)³) / 3 without the cancellation at small t.
@@ -210,7 +210,7 @@ class Trimmed(Loss):
 
     @property
     def sup(self) -> float:
-        return self.scale**2 * (1 + self._edge) / 2
+        return squared(self.scale) * (1 + self._edge) / 2
 
     def _fall(self, t: Array) -> Array:
         return asarray((np.clip(t, self._edge, 1) - self._edge) / (1 - self._edge))

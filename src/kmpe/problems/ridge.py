@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import SINGULAR, Array, Index
+from kmpe.arrays import SINGULAR, Array, Index, norm
 from kmpe.problems.base import Criterion, Weighted
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge_sums import (
@@ -229,8 +229,8 @@ class Ridge:
 
     def change(self, theta: Array, other: Array) -> float:
         """Return the distance of two parameters relative to their size."""
-        size = max(float(np.linalg.norm(theta)), float(np.linalg.norm(other)))
-        return float(np.linalg.norm(theta - other)) / size if size > 0 else 0.0
+        size = max(norm(theta), norm(other))
+        return norm(theta - other) / size if size > 0 else 0.0
 
     def _with_penalties(self, gram: Array) -> Array:
         gram = gram.copy()

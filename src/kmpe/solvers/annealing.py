@@ -13,7 +13,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, squared
 from kmpe.losses import Loss
 from kmpe.losses.scale import FAR_OUT, ONCE, cutoff
 from kmpe.problems.base import Problem, Theta
@@ -184,7 +184,7 @@ def _mean_weight(loss: Loss, s: Array, a: Array) -> float:
     """Return the mean weight over the largest one; 1 if the weights or the loss are unbounded."""
     if loss.singular or not (s.any() and loss.sup < math.inf):
         return 1.0
-    largest = float(loss.weight(np.linspace(0, 10, 201) * loss.scale**2).max())
+    largest = float(loss.weight(np.linspace(0, 10, 201) * squared(loss.scale)).max())
     return float(np.average(loss.weight(s), weights=a)) / largest
 
 
@@ -202,7 +202,7 @@ def _ruled(problem: Problem[Theta], loss: Loss, s: Array) -> Loss:
     if not loss.has_rule:
         return loss
     least = problem.least_scale
-    resolved = loss.resolve(np.maximum(s, least**2), problem.sample_weight, problem.dim)
+    resolved = loss.resolve(np.maximum(s, squared(least)), problem.sample_weight, problem.dim)
     return resolved.at(max(resolved.scale, least))
 
 
@@ -214,7 +214,7 @@ def _resolved(
     a, s = problem.sample_weight, problem.squared_residuals(theta)
     resolved = _ruled(problem, loss, s)
     if bounded:
-        inside = a * (s <= cutoff(s, a, problem.dim, z=FAR_OUT) ** 2)
+        inside = a * (s <= squared(cutoff(s, a, problem.dim, z=FAR_OUT)))
         # Outliers increase σ at most twofold: the interquartile range in Silverman's rule breaks
         # down with a quarter of outliers.
         most = 2 * loss.resolve(s, inside, problem.dim).scale

@@ -11,7 +11,7 @@ from enum import Enum
 
 import numpy as np
 
-from kmpe.arrays import Array
+from kmpe.arrays import Array, norm
 from kmpe.problems.factor import Factor
 from kmpe.problems.ridge import Point
 from kmpe.solvers.progress import stepped
@@ -122,8 +122,7 @@ def descend(
 
 
 def _settled(point: Point, step: Array, left: float, tol: float) -> bool:
-    size = float(np.linalg.norm(point.theta))
-    near = float(np.linalg.norm(step)) <= math.sqrt(tol) * size
+    near = norm(step) <= math.sqrt(tol) * norm(point.theta)
     # The predicted decrease must be far below tol: it may be ten times too low if σ is small and ρ
     # far from quadratic.
     return left <= 0.03 * tol * abs(point.cost) and (near or left <= _EPS * abs(point.cost))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Literal
 
+from kmpe.arrays import LAST_DIGITS, squared
 from kmpe.losses import Loss
 from kmpe.losses.floored import AsPrinted, Floored
 from kmpe.losses.scale import mad
@@ -30,7 +31,7 @@ def floored(problem: Problem[Theta], loss: Loss, theta: Theta) -> Floored:
     s = problem.squared_residuals(theta)
     floored = Floored.at(loss, s, problem.sample_weight, problem.dim)
     # Residuals that are rounding are all alike.
-    return Floored(loss, max(floored.floor, problem.least_scale**2))
+    return Floored(loss, max(floored.floor, squared(problem.least_scale)))
 
 
 def reweight(
@@ -114,7 +115,8 @@ def reweight(
         else:
             # The length of a shortened step says little: the full step must be small.
             far = problem.change(state.at.theta, target) > math.sqrt(tol)
-            if change == 0 and far:
+            # Such as a step to another minimum of the same cost, on which rounding must not decide.
+            if far and change <= LAST_DIGITS * abs(state.at.cost):
                 status = Status.STALLED
                 break
             enough = tol * abs(moved.at.cost)

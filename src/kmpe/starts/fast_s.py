@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtri
 
-from kmpe.arrays import ROUNDING, Array
+from kmpe.arrays import ROUNDING, Array, squared
 from kmpe.losses.scale import quantile
 from kmpe.problems.ridge_sums import squared_norms
 from kmpe.starts.bisquare import (
@@ -198,7 +198,7 @@ def m_estimate(data: Data, theta: Array, scale: float) -> Array:
     Z, T, a, n = data
     gap = T - Z @ theta
     gram = cross_products(
-        Z, weights(squared_norms(gap)[None], a, np.array([(efficient(data.q) * scale) ** 2]))
+        Z, weights(squared_norms(gap)[None], a, np.array([squared(efficient(data.q) * scale)]))
     )
     # Whitened rows have cross products near 1 in every direction that they tell of.
     open_below = 1e-8
@@ -226,7 +226,7 @@ def _descend(
     # The M-scale is stationary at its minimum: half of the digits will do there.
     settled = (_SETTLED if scale is None else _SETTLED**2) * k / n
     c = consistent(q) if scale is None else efficient(q)
-    v = None if scale is None else np.array([scale**2])
+    v = None if scale is None else np.array([squared(scale)])
     last = np.inf
     for _ in range(max_steps):
         R = data.residuals(theta[None])

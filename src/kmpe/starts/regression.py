@@ -24,7 +24,7 @@ from enum import Enum
 import numpy as np
 from scipy.special import chdtri
 
-from kmpe.arrays import SINGULAR, Array, Index, Mask
+from kmpe.arrays import SINGULAR, Array, Index, Mask, squared
 from kmpe.foreign import asarray
 from kmpe.losses.scale import quantile
 from kmpe.problems.leverage import whitening
@@ -191,7 +191,7 @@ class BadLeverage:
     @classmethod
     def of(cls, rows: Rows, start: Start) -> "BadLeverage":
         """Return the rule of a start, from the rows that it was fitted to."""
-        limit = 2.5**2 * start.scale**2 * rows.n_targets
+        limit = squared(2.5 * start.scale) * rows.n_targets
         near = rows.column(_Near(start.theta, limit)) * rows.a
         if not near.any():
             return cls(start.theta, np.inf, np.zeros((rows.n_features, 0)), 1.0)

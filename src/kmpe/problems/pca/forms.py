@@ -8,10 +8,10 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
 
-from kmpe.arrays import ROUNDING, Array
+from kmpe.arrays import LAST_DIGITS, ROUNDING, Array
 from kmpe.problems.base import Criterion, Weighted
 from kmpe.problems.pca.eigen import leading_eigenvectors
-from kmpe.problems.pca.points import LAST_DIGITS, Points, minus
+from kmpe.problems.pca.points import Points, minus
 from kmpe.problems.pca.subspace import Subspace
 from kmpe.problems.pca.sums import Distances, Mean, Products, ScatterMatrix, Scores
 from kmpe.problems.pca.weighted import WeightedPCA

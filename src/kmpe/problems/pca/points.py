@@ -6,16 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from kmpe.arrays import Array, Index
+from kmpe.arrays import LAST_DIGITS, Array, Index
 from kmpe.foreign import asarray
 from kmpe.losses.scale import middle
 from kmpe.rows.sample import strata
 from kmpe.rows.source import GLANCE, Block, Rows
 
-__all__ = ["LAST_DIGITS", "Mixture", "Points", "Shift", "SquaredNorm", "minus"]
-
-#: What the sums of a difference are off by, as a share of them.
-LAST_DIGITS = 16 * float(np.finfo(np.float64).eps)
+__all__ = ["Mixture", "Points", "Shift", "SquaredNorm", "minus"]
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kmpe.arrays import ROUNDING, Array
+from kmpe.arrays import LAST_DIGITS, ROUNDING, Array
 from kmpe.foreign import asarray
 from kmpe.problems.base import Criterion
-from kmpe.problems.pca.points import LAST_DIGITS
 from kmpe.rows.source import Block
 
 __all__ = [
