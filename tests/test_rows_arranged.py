@@ -82,7 +82,7 @@ def test_weights_have_the_same_digits_in_every_unit(factor):
     other, larger = counted_weights(factor * a)
     np.testing.assert_array_equal(one, other)
     assert larger == pytest.approx(factor * unit)
-    np.testing.assert_allclose(one * unit, a, rtol=2e-11)
+    np.testing.assert_allclose(one * unit, a, rtol=1e-9)
 
 
 MODELS = [
