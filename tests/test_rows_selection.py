@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kmpe.rows.selection import ordered, select
+from kmpe.rows import selection
+from kmpe.rows.selection import are_tied, merged, ordered, select
 
 
 class AtOnce:
@@ -57,3 +58,29 @@ def test_of_equal_rows_the_number_decides(value):
     positions = np.array([0.0, 0.25, 0.9999])
     found = select(AtOnce(), divided, positions)
     np.testing.assert_array_equal(found[:, 1], np.floor(positions * n))
+
+
+@pytest.mark.parametrize("most", [700, 2500, 10_000])
+@pytest.mark.parametrize("distinct", [3, 10_000])
+def test_merged_parts_select_as_one_sort_does(most, distinct, monkeypatch):
+    rng = np.random.default_rng(0)
+    n = 5000
+    keys = np.column_stack([rng.integers(0, distinct, n), rng.integers(0, 9, n), np.arange(n)])
+    keys, a = keys.astype(float), rng.integers(0, 3, n) * 0.37
+    divided = [ordered(*part) for part in zip(np.split(keys, 10), np.split(a, 10), strict=True)]
+    monkeypatch.setattr(selection, "MOST_KEPT", 8 * 4 * most)
+    fewer = merged(AtOnce(), divided, [500] * 10, 3)
+    assert len(fewer) == -(-n // (most // 500 * 500))
+    positions = rng.uniform(size=40)
+    np.testing.assert_array_equal(
+        select(AtOnce(), fewer, positions), by_one_sort(keys, a, positions)
+    )
+
+
+def test_ties_are_found_within_and_between_parts():
+    parts = [
+        ordered(np.column_stack([t, np.arange(3.0) + i]), np.ones(3))
+        for i, t in ((0, [1.0, 2.0, 2.0]), (3, [3.0, 1.0, 4.0]))
+    ]
+    for value, tied in ((1.0, True), (2.0, True), (3.0, False), (4.0, False)):
+        assert are_tied(AtOnce(), parts, np.array([value, value])) == tied

@@ -27,9 +27,10 @@ from kmpe.estimators.inputs import (
     read_with_targets,
     set_parameters,
 )
-from kmpe.estimators.linear_fit import centre_of, fit_collections, radius_of_mean, walk_of
+from kmpe.estimators.linear_fit import fit_collections, radius_of_mean, walk_of
 from kmpe.foreign import asarray, to_numpy
 from kmpe.inference.intervals import around, radius
+from kmpe.inference.quantiles import middle_of
 from kmpe.inference.regression import Report, cautions, report
 from kmpe.losses import Loss
 from kmpe.problems.ridge import Ridge
@@ -193,7 +194,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         counts, unit = counted_weights(check_weights(sample_weight, X), T)
         X, T, a, X0, T0, back = arranged(X, T, counts)
         # Convergence is relative to the size of θ, which must not depend on a constant in y.
-        centre = centre_of(Rows(X, T, a)) if self.fit_intercept else np.zeros(T.shape[1])
+        centre = middle_of(Rows(X, T, a)) if self.fit_intercept else np.zeros(T.shape[1])
         T, T0 = T - centre, T0 - centre
         with team():
             n = count(counts[counts > 0])

@@ -15,13 +15,11 @@ from kmpe.foreign import Foreign
 from kmpe.inference.elsewhere import RegressionRows, of_all_rows
 from kmpe.inference.intervals import mean_radius
 from kmpe.inference.outliers import outlier_limit
-from kmpe.inference.quantiles import Target
+from kmpe.inference.quantiles import middle_of
 from kmpe.inference.regression import report
 from kmpe.losses import Loss
-from kmpe.losses.scale import quantile
 from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import Projected
-from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.files import Reader
 from kmpe.rows.source import Rows, is_sparse
 from kmpe.rows.standardised import Standardised
@@ -30,7 +28,7 @@ from kmpe.solvers.minimise import SURE_ROWS, solve
 from kmpe.solvers.walk import Walked, walk
 from kmpe.starts.linear import LinearStart
 
-__all__ = ["OF_ROWS", "centre_of", "fit_collections", "radius_of_mean", "walk_of"]
+__all__ = ["OF_ROWS", "fit_collections", "radius_of_mean", "walk_of"]
 
 #: What a fit says of single rows, as `RegressionRows` has it.
 OF_ROWS = ("weights_", "outlier_scores_", "leverages_", "cook_distances_", "loo_residuals_")
@@ -69,7 +67,7 @@ def _fit_elsewhere(
 ) -> None:
     """Fit where the rows are; ``trust_``, which needs a sort of all residuals, is left out."""
     rows = given.rows
-    centre = centre_of(rows) if model.fit_intercept else np.zeros(rows.n_targets)
+    centre = middle_of(rows) if model.fit_intercept else np.zeros(rows.n_targets)
     standard, walked = walk_of(model, rows.centred(centre), given.unit, None)
     chosen, fit = walked.chosen, walked.fit
     parts = chosen.sample, chosen.sample, fit, standard, given.unit
@@ -102,17 +100,3 @@ def radius_of_mean(model: Any, X: Any, coverage: float) -> Array:
     H = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
     H = np.column_stack([H, np.ones(len(H))]) if model.fit_intercept else H
     return mean_radius(H, model._seen_cov, model._unseen, model.df_, coverage)
-
-
-def centre_of(rows: Rows) -> Array:
-    """Return the median of each target, the mean of two middle values, as `middle` does."""
-    low, high = (
-        [_median(rows, Target(j, sign)) for j in range(rows.n_targets)] for sign in (1.0, -1.0)
-    )
-    return np.asarray((np.array(low) - np.array(high)) / 2)
-
-
-def _median(rows: Rows, target: Target) -> float:
-    if isinstance(rows, RowsElsewhere):
-        return rows.quantile(target, 0.5)
-    return quantile(target.sign * rows.T[:, target.j], 0.5, rows.a)

@@ -9,7 +9,7 @@ from scipy.special import chdtri
 
 from kmpe.arrays import Array
 from kmpe.foreign import asarray
-from kmpe.losses.scale import quantile
+from kmpe.losses.scale import middle, quantile
 from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.source import Block, Rows
 
@@ -20,23 +20,20 @@ Value = Callable[[Block], Array]
 
 @dataclass(frozen=True)
 class Target:
-    """One target of each row, or its negative."""
+    """One target of each row."""
 
     j: int
-    sign: float = 1.0
 
     def __call__(self, block: Block) -> Array:
         """Return one number for each row of a block."""
-        return asarray(self.sign * block.T[:, self.j])
+        return asarray(block.T[:, self.j])
 
 
 def middle_of(rows: Rows) -> Array:
     """Return the median of each target, as `kmpe.losses.scale.middle` does."""
-    low, high = (
-        np.array([quantile_of(rows, Target(j, sign), 0.5) for j in range(rows.n_targets)])
-        for sign in (1.0, -1.0)
-    )
-    return np.asarray(low / 2 - high / 2)
+    if isinstance(rows, RowsElsewhere):
+        return np.array([rows.middle(Target(j)) for j in range(rows.n_targets)])
+    return np.array([middle(rows.T[:, j], rows.a) for j in range(rows.n_targets)])
 
 
 def quantile_of(rows: Rows, value: Value, q: float) -> float:

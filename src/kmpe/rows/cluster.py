@@ -95,7 +95,6 @@ class _Cluster:
 
     def release(self) -> None:
         """Release all remaining tasks, after a fit and after an exception."""
-        futures = list(self._futures)
-        self._client.cancel(futures)
-        for future in futures:
+        # Not by `Client.cancel`, which fails on a task whose dependents nobody asks for any more.
+        for future in list(self._futures):
             future.release()

@@ -19,7 +19,7 @@ from kmpe.rows.checks import negligible
 from kmpe.rows.cluster import Engine
 from kmpe.rows.elsewhere import RowsElsewhere, refuse
 from kmpe.rows.parts import Parts, Targets, open_parts
-from kmpe.rows.selection import chained, select
+from kmpe.rows.selection import are_tied, chained, merged, select
 from kmpe.rows.source import Block, Rows
 
 __all__ = ["Absent", "DaskRows", "open_rows"]
@@ -185,14 +185,18 @@ class DaskRows(RowsElsewhere):
         return Block(np.asarray(X, dtype=np.float64), self._view.targets(T), a)
 
     def at(self, positions: Array) -> Index:
-        found = select(self._parts_of.engine, self._ordered, positions)
+        engine = self._parts_of.engine
+        if self.n_targets:
+            found = select(engine, self._by_target, positions)
+            if not are_tied(engine, self._by_target, found[:, 0]):
+                return np.asarray(found[:, -1], dtype=np.intp)
+        # The order of equal targets is by their features, which takes a pass.
+        found = select(engine, self._ordered, positions)
         return np.asarray(found[:, -1], dtype=np.intp)
 
-    def quantile(self, value: Callable[[Block], Array], q: float) -> float:
+    def ranked(self, value: Callable[[Block], Array], ranks: Array) -> Array:
         keys = self._map(partial(tasks.ordered_by, value, self.per_block))
-        # Just below the rank of `quantile`, to be safe from rounding of q n.
-        position = max(np.ceil(q * self.n) - 0.5, 0.5) / self.n
-        return float(select(self._parts_of.engine, keys, np.array([position]))[0, 0])
+        return select(self._parts_of.engine, keys, ranks / self.n)[:, 0]
 
     def without(self, rule: Callable[[Block], Array]) -> Self:
         weights: Any = self._map(partial(tasks.without, rule, self.per_block))
@@ -226,9 +230,18 @@ class DaskRows(RowsElsewhere):
         return DaskRows(moved, self.T, self.a, most=self.per_block)
 
     @cached_property
+    def _by_target(self) -> list[Any]:
+        return self._merged(tasks.by_target, 2)
+
+    @cached_property
     def _ordered(self) -> list[Any]:
-        starts = [int(start) for start in self._parts_of.starts[:-1]]
-        return self._map(partial(tasks.in_order, self.per_block), starts)
+        return self._merged(partial(tasks.in_order, self.per_block), self.n_targets + 2)
+
+    def _merged(self, order: Callable[..., Any], width: int) -> list[Any]:
+        parts = self._parts_of
+        starts = [int(start) for start in parts.starts]
+        ordered = self._map(order, starts[:-1])
+        return merged(parts.engine, ordered, np.diff(starts).tolist(), width)
 
     def _map(self, work: Callable[..., Any], *others: list[Any]) -> list[Any]:
         """Return references to the results of ``work`` for each part."""

@@ -88,15 +88,14 @@ class DeviceRows(RowsElsewhere):
             kept[where] = features(self.X[where])
         return replace(self, X=kept, features=None)
 
-    def quantile(self, value: Callable[[Block], Array], q: float) -> float:
+    def ranked(self, value: Callable[[Block], Array], ranks: Array) -> Array:
         s = self.values(value).values
         xp = self._library.xp
         order = xp.argsort(s)
         reached = xp.cumulative_sum(_foreign(self.a)[0].values[order])
-        # Below the rank as `kmpe.losses.scale.quantile` has it, but for rounding of q n.
-        before = reached <= max(float(np.ceil(q * self.n)) - 0.5, 0.5)
-        place = min(int(xp.sum(xp.astype(before, xp.int64))), len(self) - 1)
-        return float(s[order[place : place + 1]][0])
+        places = xp.searchsorted(reached, self._library.array(ranks), side="right")
+        places = xp.clip(places, 0, len(self) - 1)
+        return _in_numpy(Foreign(s[order[places]], self._library))
 
     @cached_property
     def order(self) -> Index:

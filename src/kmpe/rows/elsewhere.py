@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from kmpe.arrays import Array
@@ -41,8 +42,22 @@ class RowsElsewhere(Rows):
         """Return all rows in memory, where they are as few as a sample."""
 
     @abstractmethod
+    def ranked(self, value: Callable[[Block], Array], ranks: Array) -> Array:
+        """Return a value of the rows where their weights, in its order, first exceed ``ranks``."""
+
     def quantile(self, value: Callable[[Block], Array], q: float) -> float:
         """Return the q-quantile of a value of the rows, each as often as it counts."""
+        return float(self.ranked(value, np.array([self._rank(q)]))[0])
+
+    def middle(self, value: Callable[[Block], Array]) -> float:
+        """Return the median of a value, the mean of the two middle values."""
+        rank = self._rank(0.5)
+        low, high = self.ranked(value, np.array([rank, self.n - rank]))
+        return float(low / 2 + high / 2)
+
+    def _rank(self, q: float) -> float:
+        # Just below the rank of `kmpe.losses.scale.quantile`, to be safe from rounding of q n.
+        return float(max(np.ceil(q * self.n) - 0.5, 0.5))
 
     @abstractmethod
     def beside(self, value: Callable[[Block], Array], width: int) -> Self:

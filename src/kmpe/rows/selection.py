@@ -5,8 +5,12 @@ The wanted ranks lie between pivots whose own ranks are known: in each round the
 further pivots in the intervals that contain a wanted rank, and count the weight below each. Each
 round leaves a quarter of the rows, until those left are few enough to be sorted in one place. Ranks
 are exact, so that the answer is that of one sort of all rows, however they are divided.
+
+Where many ranks are wanted, the sorted keys of parts are merged first (`merged`): keys are a small
+share of the data, and those of 11 million rows are one part, which answers by itself.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,24 +18,30 @@ import numpy as np
 
 from kmpe.arrays import Array, Index
 from kmpe.rows.cluster import Engine
+from kmpe.rows.threads import MOST_KEPT
 
-__all__ = ["Ordered", "ordered", "select"]
+__all__ = ["Ordered", "are_tied", "merged", "ordered", "select"]
 
 # Pivots proposed for each wanted rank: a round leaves one row in so many.
 _PIVOTS = 4
 
 
 class Ordered(NamedTuple):
-    """The sorted rows of a part: keys, compared column by column, and cumulative weights."""
+    """The sorted rows of a part: keys, compared column by column, and weights."""
 
     keys: Array
-    reached: Array
+    weights: Array
+
+    @property
+    def reached(self) -> Array:
+        """The cumulative weights."""
+        return np.cumsum(self.weights)
 
     def ranks(self, pivots: Array) -> Index:
         """Return how many rows come before each pivot, shape (p, columns)."""
-        low = np.zeros(len(pivots), dtype=np.intp)
-        high = np.full(len(pivots), len(self.keys), dtype=np.intp)
-        for column, values in zip(self.keys.T, pivots.T, strict=True):
+        low, high = (self.keys[:, 0].searchsorted(pivots[:, 0], side) for side in ("left", "right"))
+        # Few pivots tie in the first column: others are not looked up in the next ones.
+        for column, values in zip(self.keys.T[1:], pivots.T[1:], strict=True):
             low, high = (_bisect(column, low, high, values, right=right) for right in (False, True))
         return low
 
@@ -41,10 +51,61 @@ class Ordered(NamedTuple):
 
 
 def ordered(keys: Array, a: Array) -> Ordered:
-    """Return the rows of positive weight, sorted by their keys."""
+    """Return the rows of positive weight, sorted by their keys, of which the last increases."""
     counted = np.flatnonzero(a)
-    order = counted[np.lexsort(keys[counted].T[::-1])]
-    return Ordered(np.asfortranarray(keys[order]), np.cumsum(a[order]))
+    order = counted[_order(keys if len(counted) == len(keys) else keys[counted])]
+    return Ordered(np.asfortranarray(keys[order]), a[order])
+
+
+def _order(keys: Array) -> Index:
+    """Return the order of keys by all columns; the last need not be compared if it increases."""
+    columns = keys.T[:-1] if keys.shape[1] > 1 else keys.T
+    return np.lexsort(columns[::-1]) if len(columns) > 1 else columns[0].argsort(kind="stable")
+
+
+def merged(engine: Engine, parts: list[Any], sizes: Sequence[int], width: int) -> list[Any]:
+    """Return fewer references to `Ordered`: consecutive parts as one, of at most 256 MB.
+
+    Parameters
+    ----------
+    engine : Engine
+        The engine that runs the tasks.
+    parts : list of references to Ordered
+        The rows. The last key increases from part to part.
+    sizes : sequence of int
+        The largest number of rows of each part.
+    width : int
+        The number of keys.
+    """
+    most = MOST_KEPT // (8 * (width + 1))
+    groups: list[list[Any]] = []
+    held = most + 1
+    for part, size in zip(parts, sizes, strict=True):
+        if held + size > most:
+            groups.append([])
+            held = 0
+        groups[-1].append(part)
+        held += size
+    return [engine.map(_merge, *([part] for part in group))[0] for group in groups]
+
+
+def _merge(*parts: Ordered) -> Ordered:
+    """Return the rows of some parts in one order."""
+    keys = np.concatenate([part.keys for part in parts])
+    weights = np.concatenate([part.weights for part in parts])
+    order = _order(keys)
+    return Ordered(np.asfortranarray(keys[order]), weights[order])
+
+
+def are_tied(engine: Engine, parts: list[Any], values: Array) -> bool:
+    """Whether several rows have one of some values as their first key."""
+    counts = engine.fetch(engine.map(partial(_equal, np.unique(values)), parts))
+    return bool(np.any(np.sum(counts, axis=0) > 1))
+
+
+def _equal(values: Array, part: Ordered) -> Index:
+    low, high = (part.keys[:, 0].searchsorted(values, side) for side in ("left", "right"))
+    return np.asarray(high - low)
 
 
 def _bisect(column: Array, low: Index, high: Index, values: Array, *, right: bool) -> Index:
@@ -72,6 +133,9 @@ def select(engine: Engine, parts: list[Any], positions: Array) -> Array:
     positions : array of shape (m,)
         Quantiles, from 0 to 1.
     """
+    if len(parts) == 1:
+        (found,) = engine.fetch(engine.map(partial(_answer, positions), parts))
+        return np.asarray(found)
     sizes = engine.fetch(engine.map(_size, parts))
     n, total = sum(size for size, _ in sizes), float(sum(weight for _, weight in sizes))
     places = np.asarray(positions * total)
@@ -129,8 +193,15 @@ class Brackets(NamedTuple):
         return np.asarray(shift + np.arange(int(sizes.sum())))
 
 
+def _answer(positions: Array, part: Ordered) -> Array:
+    """Return the keys at quantiles of the rows of a part."""
+    reached = part.reached
+    at = reached.searchsorted(positions * reached[-1], side="right")
+    return np.asarray(part.keys[np.minimum(at, len(part.keys) - 1)])
+
+
 def _size(part: Ordered) -> tuple[int, float]:
-    return len(part.keys), float(part.reached[-1]) if len(part.reached) else 0.0
+    return len(part.keys), float(part.weights.sum())
 
 
 def _proposed(ends: Brackets, part: Ordered, wanted: int) -> Array:
@@ -148,8 +219,7 @@ def _ranked(pivots: Array, part: Ordered) -> tuple[Array, Array]:
 def _between(ends: Brackets, part: Ordered) -> Array:
     """Return the rows of a part that are in a range: keys, and weights in a last column."""
     rows = ends.rows(part)
-    weights = np.diff(part.reached, prepend=0.0)[rows]
-    return np.column_stack([part.keys[rows], weights])
+    return np.column_stack([part.keys[rows], part.weights[rows]])
 
 
 def _summed(engine: Engine, references: list[Any]) -> tuple[Array, ...]:
@@ -190,7 +260,7 @@ def _at(rows: Array, ends: Brackets, below: Array, places: Array) -> Array:
     if ends.low is None:
         at = np.searchsorted(reached, places, side="right")
         return np.asarray(keys[np.minimum(at, len(keys) - 1)])
-    begin = Ordered(np.asfortranarray(keys), reached).ranks(ends.low)
+    begin = Ordered(np.asfortranarray(keys), a).ranks(ends.low)
     end = np.append(begin[1:], len(keys))
     before = np.append(0.0, reached)[begin]
     number = np.searchsorted(below, places, side="right") - 1

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from kmpe.arrays import ROUNDING, Array, Mask
+from kmpe.arrays import ROUNDING, Array, Index, Mask
 from kmpe.foreign import asarray
 from kmpe.rows.checks import LARGEST
 from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
@@ -63,14 +63,21 @@ class Standardised:
         """The number of inputs, and one for the intercept."""
         return len(self.size) + self.intercept
 
-    def __call__(self, X: Any) -> Any:
-        """Return the features of the rows of X, dense or sparse."""
+    @property
+    def constant(self) -> Index:
+        """The features that are the same number in all rows."""
+        return np.flatnonzero(np.append(~self.varies, [True] * self.intercept))
+
+    def __call__(self, X: Any, out: Array | None = None) -> Any:
+        """Return the features of the rows of X, dense or sparse; dense ones in ``out``."""
         d = len(self.size)
         if is_sparse(X):
-            H = X @ sparse.diags_array(1 / self.size)
+            scaled = X @ sparse.diags_array(1 / self.size)
             ones = sparse.csr_array(np.ones((X.shape[0], 1)))
-            return sparse.csr_array(sparse.hstack([H, ones]) if self.intercept else H)
-        H = np.empty_like(X, dtype=np.float64, shape=(len(X), self.n_features))
+            return sparse.csr_array(sparse.hstack([scaled, ones]) if self.intercept else scaled)
+        H: Any = out
+        if out is None:
+            H = np.empty_like(X, dtype=np.float64, shape=(len(X), self.n_features))
         H[:, d:] = 1
         inputs = H[:, :d]
         np.subtract(X, self.mean, out=inputs)
@@ -119,5 +126,7 @@ class _Moments:
         else:
             Y = block.H - self.about
             Y = Y if self.factor == 1 else self.factor * Y
-            squares = np.square(Y)
-        return asarray(block.a @ Y).reshape(-1), asarray(block.a @ squares).reshape(-1)
+            squares = None
+        linear = asarray(block.a @ Y).reshape(-1)
+        squares = np.square(Y, out=Y) if squares is None else squares
+        return linear, asarray(block.a @ squares).reshape(-1)
