@@ -8,6 +8,7 @@ from scipy import sparse
 
 from kmpe.rows.sample import Samples, draw, draw_rows, strata
 from kmpe.rows.source import Rows
+from kmpe.rows.standardised import Standardised
 
 
 def rows(n=400, d=3, q=1, seed=0, ties=False):
@@ -172,3 +173,16 @@ def test_a_column_that_is_rare_around_a_constant_is_seen_as_well():
     whole = with_dummy(0.3)
     X = np.column_stack([whole.X, np.ones(len(whole))])
     assert len(Samples(Rows.of(X, whole.T)).draw(500)) <= 500
+
+
+def test_no_pass_is_needed_for_the_constant_of_a_regression():
+    whole = rows(n=4000)
+    standard = Standardised.of(whole, intercept=True)
+
+    class Counted(Rows):
+        def total(self, term):
+            raise AssertionError(f"a pass over all rows for {term}")
+
+    sample = Samples(Counted(whole.X, whole.T, whole.a, standard)).draw(500)
+    np.testing.assert_array_equal(standard.constant, [3])
+    assert len(sample) <= 500

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from kmpe.arrays import Array, Index
 from kmpe.foreign import asarray
 from kmpe.rows.source import GLANCE, Block, Rows, is_sparse
+from kmpe.rows.standardised import Standardised
 
 __all__ = ["GROWTH", "SEED", "Samples", "draw", "draw_rows", "strata"]
 
@@ -62,13 +63,19 @@ class Samples:
         seed = size
         while size <= self.rows.n_counted // 2:
             sample = draw(self.rows, size, seed)
-            energy = _Energy(_rare(sample))
+            energy = _Energy(np.setdiff1d(_rare(sample), self._constant))
             if len(energy.columns) == 0:
                 return sample
             if np.all(sample.total(energy)[0] >= least * self.rows.total(energy)[0]):
                 return sample
             size *= GROWTH
         return self.rows
+
+    @property
+    def _constant(self) -> Index:
+        """The features that are known to be constant, which every sample represents."""
+        features = self.rows.features
+        return features.constant if isinstance(features, Standardised) else np.arange(0)
 
 
 def _rare(sample: Rows, few: int = 20) -> Index:
