@@ -100,3 +100,16 @@ def test_values_too_small_to_square_are_refused(is_sparse, intercept):
         Standardised.of(rows, intercept=intercept)
     zeros = Rows.inputs(np.column_stack([X[:, 0], np.zeros(len(X))]))
     assert not Standardised.of(zeros, intercept=intercept).varies[1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [300, 5000])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_many_rows_at_once_have_the_digits_of_single_rows(n, intercept, dtype):
+    inputs = np.resize(X, (n, 4)).astype(dtype)
+    map_ = Standardised.of(ROWS, intercept=intercept)
+    expected = np.concatenate([map_(row[None]) for row in inputs])
+    np.testing.assert_array_equal(map_(inputs), expected)
+    room = np.empty((2 * n, map_.n_features))
+    np.testing.assert_array_equal(map_(inputs, room[:n]), expected)
+    np.testing.assert_array_equal(map_(inputs[::2], room[::4]), expected[::2])

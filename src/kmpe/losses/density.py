@@ -211,8 +211,10 @@ def _horner(coefficients: Any, sizes: Sequence[int], u: Any) -> list[Any]:
     values, end = [], 0
     for size in sizes:
         start, end = end, end + size
-        value = coefficients[end - 1, ...]
-        for k in range(end - 2, start - 1, -1):
-            value = value * u + coefficients[k, ...]
+        value = coefficients[end - 1, ...] * u
+        for k in range(end - 2, start, -1):
+            value += coefficients[k, ...]
+            value *= u
+        value += coefficients[start, ...]
         values.append(value)
     return values

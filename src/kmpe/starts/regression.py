@@ -209,11 +209,12 @@ class BadLeverage:
         bad = np.zeros_like(s)
         far = s >= 0 if self.all_rare else s > self.limit
         if far.any():
-            distance2 = squared_norms(block.H[far] @ self.back)
+            H = block.H[far]
+            distance2 = squared_norms(H @ self.back)
             bad[far] = distance2 > self._rare
             if not self.all_rare:
                 bad[far] *= s[far] > self.limit * (1 + distance2 / self.n)
-                bad[far] *= ~_exact(block.H[far], block.T[far], self.theta)
+                bad[far] *= ~_exact(H, block.T[far], self.theta)
         return bad
 
     @property
