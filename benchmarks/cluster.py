@@ -9,6 +9,7 @@ for the peer.
 """
 
 import argparse
+import importlib
 import os
 import pickle
 import signal
@@ -267,11 +268,13 @@ def against_dask_ml(folder: Path, n: int) -> Iterator[Line]:
     """Yield time and error beside dask-ml's LinearRegression."""
     try:
         from dask_ml.linear_model import LinearRegression
+        from distributed import wait
     except ImportError as error:
         yield Line(f"dask-ml is not installed, or does not load: {error}", 0, "")
         return
     X, y = collections(folder, n, 128e6)
     X, y = X.persist(), y.persist()
+    wait([X, y])
     model, seconds = fit(X, y)
     start = time.perf_counter()
     try:
@@ -316,6 +319,11 @@ def run(options: list[str]) -> list[Line]:
     given = parser.parse_args(options)
     from distributed import Client, LocalCluster
 
+    # Dask gives each worker one BLAS thread, unless the environment says otherwise.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.pop(name, None)
+    # The modules that a fit needs are not what it keeps of the data.
+    importlib.import_module("kmpe")
     OUT.mkdir(parents=True, exist_ok=True)
     sizes = {name: getattr(given, STEPS[name][0], 0.0) for name in given.only}
     rows = {name: int(size * GIGABYTE / (8 * D)) for name, size in sizes.items()}
