@@ -89,7 +89,7 @@ class _Even:
     def weight(self, s: Array) -> Array:
         return np.full_like(s, self.level)
 
-    def rho_and_weight(self, s: Array) -> tuple[Array, Array]:
+    def rho_and_weight(self, s: Array, full: bool = False) -> tuple[Array, Array]:  # noqa: ARG002
         return self.rho(s), self.weight(s)
 
     def metric(self, s: Array, w: Array) -> Array:  # noqa: ARG002 - the protocol
