@@ -568,3 +568,15 @@ def test_directions_in_which_regular_rows_do_not_vary_are_the_same_in_any_contai
         size = np.abs(X).max()
         ends = (model.reconstruction_errors(X) / size for model in (dense, sparse))
         np.testing.assert_allclose(*ends, atol=1e-9, err_msg=f"seed {seed}")
+
+
+def test_repeats_of_fewer_rows_than_columns_are_weights():
+    """With the repeats there are more rows than columns, and the problem has another form."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(8, 3)) @ rng.normal(size=(3, 9)) + 0.01 * rng.normal(size=(8, 9))
+        counts = rng.integers(1, 4, 8)
+        weighted = RobustPCA(1).fit(X, sample_weight=counts.astype(float))
+        repeated = RobustPCA(1).fit(np.repeat(X, counts, axis=0))
+        ends = [model.reconstruction_errors(X) for model in (weighted, repeated)]
+        np.testing.assert_allclose(*ends, atol=1e-9, err_msg=f"seed {seed}")

@@ -23,21 +23,35 @@ def spoilt(n, d, share, kind, seed=0):
 
 @pytest.mark.parametrize("kind", ["cluster", "scattered"])
 @pytest.mark.parametrize(("n", "d", "share"), [(400, 20, 0.4), (200, 50, 0.3), (60, 200, 0.2)])
-@pytest.mark.parametrize("seed", range(3))
-def test_the_inner_half_holds_no_outliers(n, d, share, kind, seed):
-    X, bad = spoilt(n, d, share, kind, seed)
+def test_the_inner_half_holds_no_outliers(n, d, share, kind):
+    lost = 0
+    for seed in range(20):
+        X, bad = spoilt(n, d, share, kind, seed)
+        out = outlyingness(coordinates(X))
+        lost += bad[np.argsort(out)[: n // 2]].any()
+        np.testing.assert_array_equal(out, outlyingness(coordinates(X)))
+    # Of 100 draws of a cluster of 40% there are 15 with some of it.
+    assert lost <= (6 if kind == "cluster" and share == 0.4 else 0)
+
+
+@pytest.mark.parametrize("shape", [(60, 5), (20, 100), (12, 9)])
+def test_neither_the_axes_nor_the_order_of_the_rows_matter(shape):
+    X, _ = spoilt(*shape, 0.2, "scattered")
+    rng = np.random.default_rng(3)
+    order, Q = rng.permutation(len(X)), np.linalg.qr(rng.normal(size=(shape[1], shape[1])))[0]
     out = outlyingness(coordinates(X))
-    assert not bad[np.argsort(out)[: n // 2]].any()
-    np.testing.assert_array_equal(out, outlyingness(coordinates(X)))
+    np.testing.assert_allclose(outlyingness(coordinates(X[order] @ Q)), out[order], rtol=1e-9)
+    # Repeated rows span the same space.
+    assert coordinates(np.repeat(X[:5], 9, axis=0)).shape[1] == min(4, shape[1])
 
 
 @pytest.mark.parametrize("shape", [(100, 20), (20, 100)])
 def test_coordinates_have_the_distances_of_the_rows(shape):
     X = rows(*shape)
     Z = coordinates(X)
-    assert Z.shape[1] == min(shape)
+    assert Z.shape[1] == min(shape[0] - 1, shape[1])
     distances = lambda X: np.linalg.norm(X[:, None] - X, axis=2)  # noqa: E731
-    np.testing.assert_allclose(distances(Z), distances(X), atol=1e-3)
+    np.testing.assert_allclose(distances(Z), distances(X), atol=1e-9)
 
 
 def test_no_direction_is_longer_than_zero_where_rows_are_equal():

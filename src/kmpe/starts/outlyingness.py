@@ -3,14 +3,16 @@
 It is the largest standardised distance of a row over many directions, with centre and scale by the
 univariate MCD of the projections, as in ROBPCA (Hubert, Rousseeuw and Vanden Branden 2005).
 Directions join two rows, or the spatial median and a row. They are drawn with a fixed seed from
-rows in canonical order, so that the answer is always the same.
+rows by their distance from the spatial median, so that neither their order nor their coordinates
+matter.
 """
 
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import ROUNDING, Array
+from kmpe.arrays import ROUNDING, SINGULAR, Array
 from kmpe.losses.scale import shortest_half
+from kmpe.rows.checks import eleven_digits
 from kmpe.rows.sample import SEED
 
 __all__ = ["coordinates", "outlyingness", "spatial_median"]
@@ -30,10 +32,12 @@ def outlyingness(Z: Array, directions: int = 250) -> Array:
     first = np.concatenate([rng.randint(n, size=directions), rng.permutation(n)[:k]])
     step = rng.randint(1, max(n, 2), size=directions)
     second = np.concatenate([(first[:directions] + step) % n, first[directions:]])
+    distance = np.linalg.norm(Y, axis=1)
+    rank = np.argsort(eleven_digits(distance), kind="stable")
+    first, second = rank[first], rank[second]
     D = Y[first]
     D[:directions] -= Y[second[:directions]]
     length = np.linalg.norm(D, axis=1)
-    distance = np.linalg.norm(Y, axis=1)
     useful = length > ROUNDING * distance.max(initial=0.0)
     first, second, D = first[useful], second[useful], D[useful] / length[useful, None]
     P = np.abs(_standardised(D @ Y.T))
@@ -73,11 +77,12 @@ def _median(x: Array) -> float:
 
 
 def coordinates(X: Array) -> Array:
-    """Return coordinates of the rows with the same distances, in no more columns than rows."""
+    """Return the rows along the principal axes of the space that they span.
+
+    Distances are the same, and the coordinates those of rows that are turned, weighted or repeated.
+    """
     Y = X - X.mean(axis=0)
-    if len(Y) >= Y.shape[1]:
-        return np.asarray(Y)
-    G = Y @ Y.T
-    # The jitter is negligible for a start, and makes the matrix of equal rows positive definite.
-    G.flat[:: len(G) + 1] += max(1e-10 * float(np.trace(G)) / len(G), np.finfo(np.float64).tiny)
-    return np.asarray(linalg.cholesky(G, lower=True, check_finite=False))
+    wide = len(Y) < Y.shape[1]
+    values, V = linalg.eigh(Y @ Y.T if wide else Y.T @ Y, check_finite=False)
+    kept = values > SINGULAR * max(float(values[-1]), 0.0)
+    return np.asarray(V[:, kept] * np.sqrt(values[kept]) if wide else Y @ V[:, kept])
