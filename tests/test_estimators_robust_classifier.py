@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kmpe import RobustClassifier
-from kmpe.estimators.robust.labels import LabelRound, believed
+from kmpe.estimators.robust.labels import LabelRound, believed, calibrated, trimming
 
 INNER = [
     LogisticRegression(max_iter=1000),
@@ -159,15 +159,56 @@ def test_many_fits_to_a_third_of_the_rows_judge_labels_better_than_one_fit_to_mo
     assert np.mean(model.outliers_ == wrong) > np.mean((alone != labels) == wrong) + 0.05
 
 
-def test_a_round_that_is_beaten_is_not_kept():
-    """The second round finds labels likelier than the plain fit, the third loses it all."""
+def rounds_of(*means, evident=False):
     rng = np.random.default_rng(0)
-    w, a, P = np.ones(200), np.ones(200), np.full((200, 2), 0.5)
-    rounds = [
-        LabelRound(w, w, P, mean + 0.1 * rng.normal(size=200), 0.2) for mean in (0.7, 0.5, 0.9)
-    ]
-    assert believed(rounds, a) is rounds[1]
-    assert believed(rounds[:1], a) is rounds[0]
-    assert believed([rounds[0], rounds[2]], a) is rounds[0]
-    alike = LabelRound(w, w, P, rounds[1].surprise + 0.001 * rng.normal(size=200), 0.2)
-    assert believed([*rounds[:2], alike], a) is alike
+    w, P = np.ones(200), np.full((200, 2), 0.5)
+    plain, *others = [mean + 0.1 * rng.normal(size=200) for mean in means]
+    first = LabelRound(w, w, P, plain, 0.2)
+    return [first, *(LabelRound(w, w, P, surprise, 0.2, evident) for surprise in others)]
+
+
+def test_rows_are_left_out_on_one_of_two_grounds():
+    """Labels that are more likely without them, or wrong labels that the judge is sure of."""
+    a = np.ones(200)
+    better, worse = rounds_of(0.7, 0.5, 0.6), rounds_of(0.7, 0.9)
+    assert believed(better, a) is better[-1]
+    assert believed(worse, a) is worse[0]
+    assert believed(worse[:1], a) is worse[0]
+    evident = rounds_of(0.7, 0.9, evident=True)
+    assert believed(evident, a) is evident[-1]
+
+
+def test_a_judge_who_gets_worse_is_not_followed():
+    """Without the rows left out it finds labels less likely: a second round would be worse."""
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 2, 300)
+    codes = np.where(rng.random(300) < 0.2, 1 - true, true)
+
+    def judge(first, then):
+        """Return one who is wrong in these shares of the rows: of all rows, and of those left."""
+
+        def probabilities(w):
+            p = np.where(rng.random(300) < (then if np.any(w == 0) else first), 1 - true, true)
+            return np.abs(np.column_stack([p, 1 - p]) - 0.95)
+
+        return probabilities
+
+    def rounds(first, then):
+        return list(trimming(codes, np.ones(300), folds, judge(0.2, 0.2), judge(first, then), 2))
+
+    folds = np.arange(300) % 5
+    assert len(rounds(0.1, 0.0)) == 3
+    _, once = rounds(0.0, 0.2)
+    np.testing.assert_array_equal(once.weights, codes == true)
+
+
+@pytest.mark.parametrize("power", [0.3, 1.0, 3.0])
+def test_the_share_of_wrong_labels_does_not_depend_on_how_sure_the_judge_is(power):
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.3, 0.3, size=2000)
+    true = (rng.random(2000) < p).astype(int)
+    P = np.column_stack([1 - p, p]) ** power
+    P /= P.sum(axis=1, keepdims=True)
+    wrong = np.where(rng.random(2000) < 0.2, 1 - true, true)
+    assert calibrated(P, true, np.ones(2000))[0] < 0.01
+    assert calibrated(P, wrong, np.ones(2000))[0] == pytest.approx(0.2, abs=0.04)

@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kmpe import KMPE, Huber, RobustRegressor, Squared
 from kmpe.estimators.robust.learner import content_folds, weight_key
-from kmpe.estimators.robust.rounds import believed, bounded, descent, weighed
+from kmpe.estimators.robust.rounds import bounded
 
 INNER = [Ridge(), DecisionTreeRegressor(max_depth=5, random_state=0), KNeighborsRegressor(2)]
 
@@ -123,26 +123,34 @@ def test_what_is_known_of_the_rows():
     assert surprises[0] > min(surprises)
 
 
-def test_the_round_to_believe_is_repeated_with_the_weights_of_its_errors():
-    """Spoilt rows that supported each other in it do not in the repetition."""
+def test_rows_that_are_hard_to_predict_are_told_from_spoilt_ones():
+    """A corner has twenty times the noise: its rows keep their weight, spoilt rows do not."""
     rng = np.random.default_rng(0)
-    cell = np.arange(300) // 100
-    T = (rng.normal(size=300) + np.where(np.arange(300) % 100 < 20, 100.0, 0.0))[:, None]
-    seen = []
+    X = rng.uniform(size=(600, 2))
+    hard = X[:, 0] > 0.85
+    bad = rng.random(600) < 0.1
+    y = 10 * X[:, 1] + np.where(hard, 4.0, 0.2) * rng.normal(size=600) + np.where(bad, 40.0, 0.0)
+    inner = DecisionTreeRegressor(min_samples_leaf=10, random_state=0)
+    model = RobustRegressor(inner).fit(X, y)
+    assert model.weights_[hard & ~bad].mean() > 0.9
+    assert model.outliers_[bad].all()
+    # Without the local spread a good row of the corner is as far out as a spoilt one elsewhere.
+    z = np.abs(model.residuals_) / model.scale_
+    assert np.mean(z[hard & ~bad] > 5) > 0.2
 
-    def errors(w):
-        """Return deviations from the weighted mean of the other rows in the cell."""
-        seen.append(w)
-        total, mass = np.bincount(cell, w * T[:, 0])[cell], np.bincount(cell, w)[cell]
-        return T - ((total - w * T[:, 0]) / np.maximum(mass - w, 1e-12))[:, None]
 
-    a = np.ones(300)
-    rounds = list(descent(T, a, errors, 6))
-    last, once = rounds[-1], believed(rounds[:-1], a)
-    assert last.repeats is once
-    assert last.loss is once.loss
-    np.testing.assert_array_equal(seen[-1], weighed(once, a))
-    assert believed(rounds, a) is (once if once.beats(last, a) else last)
+def test_the_spread_is_learnt_in_the_range_of_the_targets():
+    """Shares need a logit, which refuses anything else."""
+    X, y, _ = plane(0)
+    logit, expit = (lambda p: np.log(p / (1 - p))), (lambda x: 1 / (1 + np.exp(-x)))
+    bad = np.arange(200) < 20
+    shares = np.where(bad, 0.999, expit((y - 30.0 * (np.arange(200) < 40)) / 4))
+    inner = TransformedTargetRegressor(LinearRegression(), func=logit, inverse_func=expit)
+    model = RobustRegressor(inner).fit(X, shares)
+    assert np.isfinite(model.predict(X)).all()
+    assert not model.loss_.quadratic
+    lines = RobustRegressor(LinearRegression()).fit(X, np.column_stack([y, np.full(200, 7.0)]))
+    assert lines.outliers_.sum() == 40
 
 
 def test_intervals_cover_new_rows_and_outliers_do_not_widen_them():
@@ -209,9 +217,9 @@ def test_metadata_routing_takes_the_weights_where_they_are_asked_for():
         assert weight_key(asks) == "sample_weight"
         assert weight_key(silent) is None
         model = RobustRegressor(asks).fit(X, y, sample_weight=np.ones(len(y)))
-        trimmed = RobustRegressor(silent).fit(X, y)
+        soft, trimmed = (RobustRegressor(inner, Huber()).fit(X, y) for inner in (asks, silent))
     np.testing.assert_array_equal(model.outliers_, bad)
-    assert len(np.unique(model.weights_)) > 2
+    assert len(np.unique(soft.weights_)) > 2
     assert set(np.unique(trimmed.weights_)) == {0.0, 1.0}
 
 

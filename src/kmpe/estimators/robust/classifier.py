@@ -34,9 +34,9 @@ class RobustClassifier(ClassifierMixin, RobustLearner):  # type: ignore[misc]
     Labels are doubted by fits without their row: in each round a row is left out if another class
     has a larger probability, and what is left gives the next fits. The judge is the mean of many
     fits to a third of the rows each, which follows wrong labels less than any fit to all of them,
-    or cross-validation where that agrees with more labels. Rounds are compared by
-    the likelihood of the labels, a share of which may be wrong. Where no round makes them more
-    likely than the plain fit does, beyond chance, all rows keep their weight.
+    or cross-validation where that agrees with more labels. All rows keep their weight unless most
+    of the labels that would be left out are wrong by the judge's probabilities, or the labels are
+    more likely after the rows have been left out, beyond chance.
 
     Parameters
     ----------

@@ -12,25 +12,33 @@ to small subsamples (subagging, Bühlmann and Yu 2002) is a smooth version of an
 for three rows in four or more. It serves as the judge if it agrees with more of the labels than
 cross-validation does; on few rows, where a subsample teaches too little, it does not.
 
-A round is compared with the plain fit by the likelihood of the labels. A share ε of them is taken
-to be wrong, another class at random, so that label j of K has the probability
+Labels are likely or not under a model in which a share ε of them is wrong, another class at random,
+so that label j of K has the probability
 
     (1 - ε) pⱼ + ε (1 - pⱼ) / (K - 1),
 
-with ε by maximum likelihood.
+with ε by maximum likelihood. Rows are left out on one of two grounds. Either the judge finds most
+of the labels that it would leave out wrong; for this, its probabilities are calibrated by a power
+(temperature scaling, Guo, Pleiss, Sun and Weinberger 2017), as learners are too sure or not sure
+enough. Or cross-validation finds the labels more likely after rows have been left out. A further
+round follows if the judge, without the rows left out, finds the labels more likely.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 
 from kmpe.arrays import Array, Index
 
-__all__ = ["LabelRound", "believed", "trimming"]
+__all__ = ["LabelRound", "believed", "calibrated", "trimming"]
 
 Probabilities = Callable[[Array], Array]
+
+# Powers of the probabilities: from learners that are far too sure to means of many that are not.
+_POWERS = tuple(2.0**k for k in range(-3, 6))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +54,15 @@ class LabelRound:
     surprise: Array
     #: Of labels that look wrong.
     share: float
+    #: Whether the judge finds most of the labels wrong that are left out.
+    evident: bool = False
 
     @classmethod
     def of(cls, w: Array, margins: Array, P: Array, codes: Index, a: Array) -> "LabelRound":
         """Return the round of weights and probabilities."""
         p = P[np.arange(len(codes)), codes]
-
-        def surprise(share: float) -> Array:
-            likelihood = (1 - share) * p + share * (1 - p) / (P.shape[1] - 1)
-            return np.asarray(-np.log(np.maximum(likelihood, np.finfo(np.float64).tiny)))
-
-        most = 1 - 1 / P.shape[1]  # labels that are pure chance
-        share = minimize_scalar(
-            lambda share: float(np.average(surprise(share), weights=a)),
-            bounds=(0.0, most),
-            method="bounded",
-        ).x
-        return cls(w, margins, P, surprise(float(share)), float(share))
+        share = _likeliest_share(p, P.shape[1], a)
+        return cls(w, margins, P, _surprise(p, share, P.shape[1]), share)
 
     def beats(self, other: "LabelRound", a: Array) -> bool:
         """Return whether labels are more likely than by another round, by two standard errors.
@@ -120,26 +120,76 @@ def trimming(
     """
     w = np.ones(len(codes))
     P = alone(w)
-    margins = _margins(P, codes)
-    this = LabelRound.of(w, margins, P, codes, a)
-    yield this
-    if this.share * a.sum() < 1:
+    plain = LabelRound.of(w, _margins(P, codes), P, codes, a)
+    yield plain
+    if plain.share * a.sum() < 1:
         return
     # A third of the rows should have ten of a class, on average.
-    judged_alone = bool(np.sum(a > 0) < 30 * P.shape[1])
-    if not judged_alone:
-        by_committee = _margins(committee(w), codes)
-        judged_alone = bool(a @ (margins <= 0) >= a @ (by_committee <= 0))
-        margins = margins if judged_alone else by_committee
+    judge, judged = alone, P
+    if np.sum(a > 0) >= 30 * P.shape[1]:
+        by_committee = committee(w)
+        if a @ (_margins(by_committee, codes) <= 0) > a @ (plain.margins <= 0):
+            judge, judged = committee, by_committee
+    share, surprise = calibrated(judged, codes, a)
+    this = plain
     for k in range(max_rounds):
         if k > 0:
-            P = this.probabilities if judged_alone else committee(this.weights)
-            margins = _margins(P, codes)
-        w = _kept(margins, codes, a, folds)
-        if np.array_equal(w, this.weights):
+            before, judged = surprise, this.probabilities if judge is alone else judge(w)
+            surprise = calibrated(judged, codes, a)[1]
+            if surprise >= before:
+                return
+        kept = _kept(_margins(judged, codes), codes, a, folds)
+        if np.array_equal(kept, w):
             return
-        this = LabelRound.of(w, margins, alone(w), codes, a)
+        w = kept
+        this = LabelRound.of(w, _margins(judged, codes), alone(w), codes, a)
+        this = replace(this, evident=bool(share > 0.5 * np.average(w == 0, weights=a)))
         yield this
+
+
+def calibrated(P: Array, codes: Index, a: Array) -> tuple[float, float]:
+    """Return the share of wrong labels and their mean surprise, by calibrated probabilities.
+
+    They may be too sure or not sure enough, and are taken to the power that makes the labels most
+    likely. The share is 0 if BIC (Schwarz 1978) does not need it.
+
+    Parameters
+    ----------
+    P : array of shape (n, K)
+        Probabilities of the classes, by fits without the row.
+    codes : array of int of shape (n,)
+        Labels, from 0 to K - 1.
+    a : array of shape (n,)
+        How often each row counts.
+    """
+    n_classes, n = P.shape[1], float(a.sum())
+    log_p = np.log(np.maximum(P, np.finfo(np.float64).eps))
+    right, best = np.inf, (np.inf, 0.0)
+    for power in _POWERS:
+        p = softmax(power * log_p, axis=1)[np.arange(len(codes)), codes]
+        share = _likeliest_share(p, n_classes, a)
+        right = min(right, float(a @ _surprise(p, 0.0, n_classes)))
+        best = min(best, (float(a @ _surprise(p, share, n_classes)), share))
+    total, share = best
+    return (share if total + 0.5 * np.log(n) < right else 0.0), min(total, right) / n
+
+
+def _likeliest_share(p: Array, n_classes: int, a: Array) -> float:
+    """Return the share of wrong labels that makes labels of probabilities p most likely."""
+    most = 1 - 1 / n_classes  # labels that are pure chance
+    return float(
+        minimize_scalar(
+            lambda share: float(np.average(_surprise(p, share, n_classes), weights=a)),
+            bounds=(0.0, most),
+            method="bounded",
+        ).x
+    )
+
+
+def _surprise(p: Array, share: float, n_classes: int) -> Array:
+    """Return -log likelihood of labels of probabilities p, a share of which is wrong."""
+    likelihood = (1 - share) * p + share * (1 - p) / (n_classes - 1)
+    return np.asarray(-np.log(np.maximum(likelihood, np.finfo(np.float64).tiny)))
 
 
 def _margins(P: Array, codes: Index) -> Array:
@@ -165,8 +215,7 @@ def _kept(margins: Array, codes: Index, a: Array, folds: Index) -> Array:
 
 
 def believed(rounds: list[LabelRound], a: Array) -> LabelRound:
-    """Return the last round that the best one does not beat, if that beats the plain one."""
-    best = min(rounds, key=lambda this: float(np.average(this.surprise, weights=a)))
-    if not best.beats(rounds[0], a):
-        return rounds[0]
-    return [this for this in rounds if not best.beats(this, a)][-1]
+    """Return the last round if there are grounds to leave rows out, else the plain one."""
+    plain, last = rounds[0], rounds[-1]
+    grounds = any(this.evident or this.beats(plain, a) for this in rounds[1:])
+    return last if grounds else plain

@@ -13,7 +13,8 @@ from kmpe.choice.noise import infer
 from kmpe.estimators.inputs import check_loss, set_parameters
 from kmpe.estimators.robust.base import RobustLearner
 from kmpe.estimators.robust.learner import Learner, given_folds
-from kmpe.estimators.robust.rounds import Round, believed, bounded, descent, weighed
+from kmpe.estimators.robust.rounds import Round, believed, bounded, descent
+from kmpe.estimators.robust.spread import weighed
 from kmpe.inference.intervals import around, radius
 from kmpe.inference.outliers import scaled_residuals
 from kmpe.losses import Loss
@@ -25,10 +26,11 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
     """Any regressor, made robust to spoilt targets.
 
     Rows are weighed by the errors of fits without them, over rounds in which σ comes down from
-    wide to the noise; the last fit has the weights of the round that predicts
-    best. Rounds are compared by the mean log density of their errors, which a few gross ones do
-    not decide. Where no round predicts better than the plain fit, beyond chance, all rows keep
-    their weight: a regressor on clean targets pays nothing but the time.
+    wide to the noise. Rounds are compared by the mean log density of their errors, which a few
+    gross ones do not decide. The last fit weighs rows by their probability of being good, given the
+    errors of the accepted round in units of their local spread. Where no round predicts better than
+    the plain fit, beyond chance, all rows keep their weight: a regressor on clean targets pays
+    nothing but the time.
 
     Parameters
     ----------
@@ -38,10 +40,9 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
         routing if that is enabled. A regressor without sample weights is fitted to the rows of at
         least half the weight (trimming).
     loss : "adaptive" or Loss, default="adaptive"
-        "adaptive" takes Tukey's biweight with the σ of the round that predicts best, or least
-        squares. A loss of this package weighs the errors of that round for the last fit; rows that
-        happen to be predicted well count no more than others, and those below a tenth of the
-        weight are left out.
+        "adaptive" weighs rows of the last fit by their probability of being good. A loss of this
+        package weighs the errors of the accepted round; rows that happen to be predicted well count
+        no more than others. Rows below a tenth of the weight are left out.
     cv : int or splitter, default=5
         The number of folds, or a scikit-learn splitter that tests each row once. Folds are
         stratified by the targets and do not depend on the order of the rows.
@@ -70,7 +71,8 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
     scale_ : float
         Their MAD.
     loss_ : Loss
-        The loss of the weights.
+        The given loss, with a number for σ; if adaptive, that of the accepted round, `Tukey` or, if
+        all rows keep their weight, `Squared`.
     noise_ : str
         The distribution of the errors in words; empty for several targets.
     history_ : list of dict
@@ -134,7 +136,7 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
 
         rounds = self._watched(descent(T2, a, errors, self.max_rounds), a)
         best = believed(rounds, a)
-        self.loss_, w = self._weigh(best, a)
+        self.loss_, w = self._weigh(best, a, learner, T2)
         self.estimator_ = learner.fit(w)
         self.weights_ = learner.used(w)
         self.outliers_: Mask = self.weights_ == 0
@@ -144,10 +146,10 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
         self.history_ = [{**this.record(a), "believed": this is best} for this in rounds]
         self._sample_weight = a
 
-    def _weigh(self, best: Round, a: Array) -> tuple[Loss, Array]:
-        """Return the loss and the weights of the last fit."""
+    def _weigh(self, best: Round, a: Array, learner: Learner, T: Array) -> tuple[Loss, Array]:
+        """Return the loss of the accepted round, or the given one, and weights of the last fit."""
         if isinstance(self.loss, str):
-            return best.loss, weighed(best, a)
+            return best.loss, weighed(best, a, learner, T)
         s = np.einsum("ij,ij->i", best.errors, best.errors)
         loss = self.loss.resolve(s, a, best.errors.shape[1])
         return loss, bounded(loss, best.errors, a)

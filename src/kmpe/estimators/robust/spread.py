@@ -1,0 +1,59 @@
+"""Weights of the last fit: errors in units of their local spread, and which of them are spoilt.
+
+A row that is hard to predict has neighbours that are hard to predict, a spoilt one has not. So the
+learner is fitted once more, to the logarithms of the errors, and out-of-fold predictions of these
+are the local spread (normalised nonconformity scores, Papadopoulos, Gammerman and Vovk 2008; Lei
+and others 2018). An error within the scale σ of all errors says nothing about a smaller one: it is
+the logarithm of √(e² + σ²), so that the spread of noise that is the same everywhere is nearly
+constant.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kmpe.arrays import Array
+from kmpe.choice.spoilt import probably_good
+from kmpe.estimators.robust.learner import Learner
+from kmpe.estimators.robust.rounds import LEAST, Round, distances
+
+__all__ = ["local_spread", "weighed"]
+
+
+def weighed(best: Round, a: Array, learner: Learner, T: Array) -> Array:
+    """Return the weights of the last fit: the probability of each row to be good.
+
+    Parameters
+    ----------
+    best : Round
+        The accepted round; without a robust loss all rows are good.
+    a : array of shape (n,)
+        Sample weights.
+    learner : Learner
+        The learner and its rows.
+    T : array of shape (n, q)
+        Its targets; a row is good if all of them are.
+    """
+    if best.loss.quadratic:
+        return best.weights
+    spread = local_spread(best, a, learner, T)
+    w = np.prod([probably_good(e / spread, a) for e in best.errors.T], axis=0)
+    return np.where(w < LEAST, 0.0, w)
+
+
+def local_spread(best: Round, a: Array, learner: Learner, T: Array) -> Array:
+    """Return the out-of-fold prediction of each row's spread, up to a factor."""
+    far, scale = distances(best.errors, a)
+    logs = np.log(np.hypot(far / scale, 1.0))
+    # In the range of the targets: learners may have options in their unit, or refuse values.
+    kept = (best.weights > 0) & (a > 0)
+    most = float(logs[kept].max())
+    if most == 0:
+        return np.ones(len(a))
+    low, high = T[kept].min(axis=0), T[kept].max(axis=0)
+    U = low + (high - low) * (np.minimum(logs, most) / most)[:, None]
+    other = replace(learner, y=U.reshape(np.shape(learner.y)))
+    P = other.predicted(best.weights, T.shape)
+    varies = high > low
+    predicted = np.mean(((P - low) / np.where(varies, high - low, 1.0))[:, varies], axis=1)
+    return np.asarray(np.exp(most * np.clip(predicted, 0.0, 1.0)))

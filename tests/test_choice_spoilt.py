@@ -1,0 +1,61 @@
+"""Which errors are spoilt: heavy tails and outliers are told apart, in any unit and on any side."""
+
+import numpy as np
+import pytest
+
+from kmpe.choice.spoilt import probably_good
+
+
+def drawn(seed, freedom, n=500):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=n) if freedom == np.inf else rng.standard_t(freedom, size=n)
+
+
+@pytest.mark.parametrize(("freedom", "least"), [(np.inf, 1.0), (4.0, 1.0), (3.0, 1.0), (2.0, 0.8)])
+def test_tails_of_good_rows_are_no_outliers(freedom, least):
+    for seed in range(20):
+        assert probably_good(drawn(seed, freedom), np.ones(500)).mean() >= least
+
+
+@pytest.mark.parametrize("freedom", [np.inf, 3.0])
+@pytest.mark.parametrize("kind", ["wide", "up"])
+def test_outliers_are_found_beside_any_tail(freedom, kind):
+    for seed in range(5):
+        e, bad = drawn(seed, freedom), np.arange(500) < 100
+        e[bad] += 100 * drawn(seed + 50, np.inf, 100) if kind == "wide" else 80.0
+        good = probably_good(e, np.ones(500))
+        far = bad & (np.abs(e) > 20)
+        assert good[far].max() < 0.1
+        assert good[~bad].mean() > 0.97
+
+
+def test_rows_between_the_others_and_outliers_on_one_side_are_spoilt():
+    e, bad = drawn(0, 3.0), np.arange(500) < 100
+    e[bad] = 80.0 + 0.1 * np.arange(100)
+    e[:5] = [45.0, 55.0, 60.0, 65.0, 70.0]
+    assert probably_good(e, np.ones(500))[bad].max() < 0.2
+
+
+def test_unit_origin_and_order_do_not_matter_and_weights_are_repeats():
+    rng = np.random.default_rng(0)
+    e = drawn(0, 4.0)
+    e[:60] += 30 * rng.normal(size=60)
+    good = probably_good(e, np.ones(500))
+    for unit in (-1e-9, 1e9):
+        moved = probably_good(unit * (e + 5), np.ones(500))
+        np.testing.assert_allclose(moved, good, atol=1e-6)
+    order = rng.permutation(500)
+    np.testing.assert_allclose(probably_good(e[order], np.ones(500)), good[order], atol=1e-9)
+    counts = rng.integers(0, 3, 500).astype(float)
+    repeated = probably_good(np.repeat(e, counts.astype(int)), np.ones(int(counts.sum())))
+    once = probably_good(e, counts)
+    np.testing.assert_allclose(np.repeat(once, counts.astype(int)), repeated, atol=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e100])
+def test_exact_predictions_and_errors_beyond_all_bounds(far):
+    e = np.zeros(100)
+    e[:10] = far * np.arange(1, 11)
+    good = probably_good(e, np.ones(100))
+    assert np.isfinite(good).all()
+    np.testing.assert_array_equal(good[10:] > 0.5, True)
