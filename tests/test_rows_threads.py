@@ -304,3 +304,17 @@ def test_free_memory_is_a_number_of_bytes(monkeypatch, tmp_path):
     assert free_memory() > 1 << 20
     monkeypatch.setattr("kmpe.rows.threads._MEMINFO", tmp_path / "absent")
     assert free_memory() > 1 << 20
+
+
+def test_openmp_is_limited_in_the_threads_of_a_team_only():
+    def openmp(_):
+        return [
+            found["num_threads"] for found in threadpool_info() if found["user_api"] == "openmp"
+        ]
+
+    with threadpool_limits(2):
+        before = openmp(None)
+        with team() as workers:
+            inside = list(workers.map(openmp, range(8), limited=True))
+            assert all(count == 1 for counts in inside for count in counts)
+        assert openmp(None) == before

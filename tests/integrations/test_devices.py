@@ -8,6 +8,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from threadpoolctl import threadpool_limits
 
 from kmpe import (
     KMPE,
@@ -291,6 +292,30 @@ def library_of(to):
     from kmpe.estimators.devices import _checked
 
     return _checked(RobustLinearRegression(), to(np.ones((2, 2))), reset=True).library
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RobustLinearRegression(),
+        ELMRegressor(n_hidden=20, activation="sigmoid", random_state=0),
+        ELMClassifier(n_hidden=20, activation="sigmoid", random_state=0),
+        RobustPCA(2),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_any_number_of_threads_gives_the_same_bits(model):
+    X, y = data(60_000, 30)
+    t = (y > 0).astype(np.int64) if isinstance(model, ELMClassifier) else y
+    openmp, found = torch.get_num_threads(), []
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads, user_api="blas"):
+            there = clone(model).fit(on_torch(X), on_torch(t))
+        found.append([to_numpy(there.weights_), to_numpy(getattr(there, "coef_", there.weights_))])
+        assert torch.get_num_threads() == openmp
+    for other in found[1:]:
+        for one, same in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, same)
 
 
 def test_no_pass_brings_the_rows_to_numpy(monkeypatch):

@@ -97,6 +97,8 @@ class Given(NamedTuple):
         sample_weight: Any,
         centre: npt.NDArray[Any] | float = 0.0,
         unit: float = 1.0,
+        *,
+        kept: Any = None,  # noqa: ARG002 - parts are given back at the end of the fit
     ) -> Any:
         """Return a lazy array of what ``facts`` says of each row that was given.
 

@@ -91,16 +91,21 @@ class GivenArrays(NamedTuple):
     def of_rows(
         self,
         facts: Callable[[Block], npt.NDArray[Any]],
-        features: Any,
-        X: Any,  # noqa: ARG002 - as of collections
+        features: Any,  # noqa: ARG002 - as of collections
+        X: Any,  # noqa: ARG002
         y: Any,  # noqa: ARG002
         sample_weight: Any,  # noqa: ARG002
         centre: npt.NDArray[Any] | float = 0.0,
-        unit: float = 1.0,
+        unit: float = 1.0,  # noqa: ARG002
+        *,
+        kept: Any = None,
     ) -> Any:
-        """Return what ``facts`` says of each row; targets less a centre, weights in a unit."""
-        rows = replace(self.rows.per(unit / self.unit), features=features)
-        return replace(rows, T=rows.T - centre).values(facts)
+        """Return what ``facts`` says of each row; targets less a centre.
+
+        Features and weights are those of the rows that were fitted, ``kept``, which have them.
+        """
+        rows: DeviceRows = self.rows if kept is None else kept
+        return replace(rows, T=self.rows.T - centre).values(facts)
 
     def finish(self, estimator: BaseEstimator) -> None:
         """Make the arrays that a fit has left arrays of the library."""

@@ -79,10 +79,12 @@ def _fit_elsewhere(
     features = standard if basis is None else Projected(standard, basis)
     found = replace(found, intercept=found.intercept + centre)
     rounding = ROUNDING * (rows.largest_target + float(np.abs(centre).max()))
-    dropped = chosen.problem.rows.dropped
+    # Rows on a device are kept with the weights that the rules have made 0.
+    dropped = chosen.problem.rows.dropped if isinstance(given, Given) else ()
     judged = found.scale, rounding, found.root, psi2, blind
     facts = RegressionRows(fit.theta, fit.criterion, dropped, *judged)
-    lazy = given.of_rows(facts, features, X, y, sample_weight, centre)
+    of_given = facts, features, X, y, sample_weight, centre
+    lazy = given.of_rows(*of_given, kept=chosen.problem.rows)
     model._set_attributes(fit, found, single=y.ndim == 1)
     model._of_sample = of_sample
     for column, name in enumerate(OF_ROWS):

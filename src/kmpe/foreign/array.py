@@ -298,6 +298,15 @@ class Foreign(np.lib.mixins.NDArrayOperatorsMixin):
         values = self.library.xp.reshape(self.values, shape)
         return Foreign(values, self.library, is_view=True)
 
+    def shared(self) -> npt.NDArray[Any] | None:
+        """Return the values in NumPy without a copy, or None where they are not in its memory."""
+        if not self.library.on_cpu or not hasattr(self.values, "__dlpack__"):
+            return None
+        try:
+            return np.from_dlpack(self.values)
+        except (BufferError, RuntimeError, TypeError):
+            return None
+
     def to_numpy(self) -> npt.NDArray[Any]:
         """Return the values in NumPy."""
         return to_numpy(self.values)

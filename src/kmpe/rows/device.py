@@ -16,6 +16,7 @@ from kmpe.arrays import Array, Index
 from kmpe.foreign import Foreign, Library
 from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.source import Block, Features, Rows, mixed, scaled_targets
+from kmpe.rows.threads import team
 
 __all__ = ["DeviceRows", "of_inputs"]
 
@@ -69,14 +70,24 @@ class DeviceRows(RowsElsewhere):
 
     def total(self, term: Callable[[Block], tuple[Array, ...]]) -> tuple[Array, ...]:
         sums: list[Any] = []
-        for where in self._slices:
-            found = term(self._on_device(where))
+        for found in self._each(lambda where: term(self._on_device(where))):
             sums = [*found] if not sums else [s + f for s, f in zip(sums, found, strict=True)]
         return tuple(_in_numpy(value) for value in sums)
 
+    def _each(self, work: Callable[[slice], Any]) -> list[Any]:
+        """Return the result of ``work`` for each block, in their order; on the CPU by threads.
+
+        Two threads that take a block each are faster than PyTorch's own two on one block, most of
+        whose operations are too small for them: a pass of 20 ms takes 15 ms.
+        """
+        if not self._library.on_cpu:
+            return [work(where) for where in self._slices]
+        with team() as workers:
+            return list(workers.map(work, self._slices, limited=True))
+
     def values(self, value: Callable[[Block], npt.NDArray[Any]]) -> Any:
         """Return a value of every row, as a `Foreign` array."""
-        found = [value(self._on_device(where)) for where in self._slices]
+        found = self._each(lambda where: value(self._on_device(where)))
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def stored(self, dtype: npt.DTypeLike = np.float64) -> Self:
@@ -84,13 +95,22 @@ class DeviceRows(RowsElsewhere):
         if features is None:
             return self
         kept: Any = np.empty_like(self.X, dtype=dtype, shape=(len(self), self.n_features))
-        for where in self._slices:
+
+        def keep(where: slice) -> None:
             kept[where] = features(self.X[where])
+
+        self._each(keep)
         return replace(self, X=kept, features=None)
 
     def ranked(self, value: Callable[[Block], Array], ranks: Array) -> Array:
-        s = self.values(value).values
-        xp = self._library.xp
+        found = self.values(value)
+        shared, a = found.shared(), _foreign(self.a)[0].shared()
+        if shared is not None and a is not None:
+            # NumPy sorts in a tenth of the time that PyTorch takes on the CPU.
+            order = np.argsort(shared)
+            at = np.cumsum(a[order]).searchsorted(ranks, side="right")
+            return np.asarray(shared[order[np.minimum(at, len(self) - 1)]])
+        s, xp = found.values, self._library.xp
         order = xp.argsort(s)
         reached = xp.cumulative_sum(_foreign(self.a)[0].values[order])
         places = xp.searchsorted(reached, self._library.array(ranks), side="right")
@@ -106,6 +126,9 @@ class DeviceRows(RowsElsewhere):
     def _order(self) -> Foreign:
         """The order of `Rows.order`, on the device."""
         xp = self._library.xp
+        found = self._told_apart()
+        if found is not None:
+            return self._library.foreign(found)
         T, a = (value.values for value in _foreign(self.T, self.a))
         counted = xp.nonzero(a > 0)[0]
         keys = [T[:, j][counted] for j in range(self.n_targets)]
@@ -116,6 +139,16 @@ class DeviceRows(RowsElsewhere):
             for key in keys[1:]:
                 order = order[xp.argsort(key[order], stable=True)]
         return Foreign(counted[order], self._library)
+
+    def _told_apart(self) -> Index | None:
+        """Return the order by the last target, if it is in the memory of NumPy and has no ties."""
+        T, a = (value.shared() for value in _foreign(self.T, self.a))
+        if T is None or a is None or not self.n_targets:
+            return None
+        counted = np.flatnonzero(a)
+        key = T[counted, -1]
+        order = np.argsort(key)
+        return None if np.any(_changes(key[order]) == 0) else counted[order]
 
     def at(self, positions: Array) -> Index:
         xp, order = self._library.xp, self._order.values

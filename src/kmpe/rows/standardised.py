@@ -141,5 +141,7 @@ class _Moments:
             Y = Y if self.factor == 1 else self.factor * Y
             squares = None
         linear = asarray(block.a @ Y).reshape(-1)
-        squares = np.square(Y, out=Y) if squares is None else squares
+        if squares is None:
+            Y *= Y  # in place: workers of Dask would fetch new memory from the system
+            squares = Y
         return linear, asarray(block.a @ squares).reshape(-1)

@@ -47,14 +47,19 @@ class Team:
         self._stack = stack
         self._pool: ThreadPoolExecutor | None = None
 
-    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Yield the result for every item, in the order of the items."""
+    def map(
+        self, work: Callable[[Item], Result], items: Iterable[Item], *, limited: bool = False
+    ) -> Iterator[Result]:
+        """Yield the result for every item, in the order of the items.
+
+        If ``limited``, OpenMP has one thread for each of the team, for libraries that use it.
+        """
         items = list(items)
         if self.size == 1 or len(items) < 2:
             return map(work, items)
         if self._pool is None:
             self._pool = self._stack.enter_context(ThreadPoolExecutor(self.size))
-        return self._pool.map(work, items)
+        return self._pool.map(partial(_limited, work) if limited else work, items)
 
 
 _present: ContextVar[Team | None] = ContextVar("_present", default=None)
@@ -144,8 +149,32 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
-def _set_threads(threads: list[int]) -> None:
-    for library, count in zip(_libraries(), threads, strict=True):
+def _limited(work: Callable[[Item], Result], item: Item) -> Result:
+    """Call ``work`` in a thread of a team, for which OpenMP has one thread and no more.
+
+    The number is a variable of each thread (OpenMP 5.2, 2.4): that of others is not changed.
+    """
+    if not getattr(_of_thread, "limited", False):
+        _set_threads([1] * len(_openmp()), _openmp())
+        _of_thread.limited = True
+    return work(item)
+
+
+_of_thread = threading.local()
+
+
+@cache
+def _openmp() -> list[Any]:
+    """Return the controllers of the OpenMP libraries."""
+    from threadpoolctl import ThreadpoolController
+
+    return list(ThreadpoolController().select(user_api="openmp").lib_controllers)
+
+
+def _set_threads(threads: list[int], libraries: list[Any] | None = None) -> None:
+    for library, count in zip(
+        _libraries() if libraries is None else libraries, threads, strict=True
+    ):
         # threadpoolctl 3.8 lets only one thread change the limit until that thread releases it.
         release = getattr(library, "clear_controlling_thread", None)
         if release is not None:

@@ -73,7 +73,7 @@ def _fit_tuned(
     model._keep_record(of_targets.of_fit(fit), freedom, given.unit)
     model.scale_ = mad_of(found.rows, SquaredResidual(of_each), problem.dim)
     facts = of_each, machine.features, X, y, sample_weight, of_targets.centre, unit
-    lazy = given.of_rows(*facts)
+    lazy = given.of_rows(*facts, kept=found.rows)
     _set_rows(model, lazy, problem.dim)
     _set_sample(model, walked, of_each)
 
@@ -93,7 +93,8 @@ def _fit_drawn(
     n = rows.n
     shrunk = np.sqrt(n / max(n - tuned.degrees_of_freedom, 1.0))
     model.scale_ = mad_of(problem.rows, SquaredResidual(of_each), problem.dim) * float(shrunk)
-    _set_rows(model, given.of_rows(of_each, layer, X, y, sample_weight), problem.dim)
+    facts = of_each, layer, X, y, sample_weight
+    _set_rows(model, given.of_rows(*facts, kept=problem.rows), problem.dim)
     _set_sample(model, walked, of_each)
 
 
