@@ -12,6 +12,7 @@ from kmpe.estimators.pca_parameters import check_parameters
 from kmpe.inference.pca import Inferred
 from kmpe.problems.pca.elsewhere import PointsElsewhere
 from kmpe.problems.pca.points import SquaredNorm
+from kmpe.rows.device import DeviceRows
 from kmpe.rows.source import Block
 from kmpe.rows.threads import team
 
@@ -39,7 +40,11 @@ def fit_collections(model: Any, X: Any, sample_weight: Any) -> None:
         model.scale_ = None
         points = PointsElsewhere.of(given.rows)
         fitted = model._fit(points)
-        lazy = given.of_rows(_PCARows(fitted.found, points.offset), None, X, None, sample_weight)
+        facts = _PCARows(fitted.found, points.offset)
+        if isinstance(fitted.seen, DeviceRows):  # the fit has measured all of them
+            lazy: Any = facts.measured(fitted.seen.X)
+        else:
+            lazy = given.of_rows(facts, None, X, None, sample_weight)
         model._set(fitted)
         model.weights_, model.orthogonal_distances_ = lazy[:, 0], lazy[:, 1]
         model.score_distances_ = lazy[:, 2]
@@ -57,6 +62,9 @@ class _PCARows:
 
     def __call__(self, block: Block) -> Array:
         norms = SquaredNorm(self.offset)(block)
-        values = self.found.measure(Block(block.H - self.offset, norms, block.a))
+        return self.measured(self.found.measure(Block(block.H - self.offset, norms, block.a)))
+
+    def measured(self, values: Array) -> Array:
+        """Return the same from the values that a fit has measured."""
         weights, distances = self.found.rows(values)
         return np.column_stack([weights, distances.orthogonal, distances.score])

@@ -94,12 +94,19 @@ class MachineRows:
 
     def __call__(self, block: Block) -> Array:
         """Return one row for each; targets are centred, in the user's unit."""
-        outputs = block.H @ self.theta
-        R = block.T / self.size - outputs
-        near = scaled_targets(block.T, self.size) - outputs
-        h = self.leverages(block, near)
+        R, h = self._residuals(block)
         w = self.criterion.weight(squared_norms(R)) if self.weigh is None else self.weigh(block)
         return np.column_stack([w, self.size * leave_one_out(R, h)])
+
+    def residuals(self, block: Block) -> Array:
+        """Return the residuals alone."""
+        return asarray(self.size * leave_one_out(*self._residuals(block)))
+
+    def _residuals(self, block: Block) -> tuple[Array, Array | float]:
+        """Return residuals of scaled targets, and leverages."""
+        outputs = block.H @ self.theta
+        near = scaled_targets(block.T, self.size) - outputs
+        return block.T / self.size - outputs, self.leverages(block, near)
 
     def leverages(self, block: Block, R: Array) -> Array | float:
         """Return the leverage of each row."""
@@ -119,7 +126,7 @@ class SquaredResidual:
 
     def __call__(self, block: Block) -> Array:
         """Return one number for each row."""
-        return squared_norms(self.rows(_sized(block, self.rows.size))[:, 1:])
+        return squared_norms(self.rows.residuals(_sized(block, self.rows.size)))
 
 
 @dataclass(frozen=True)
