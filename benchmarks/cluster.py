@@ -323,7 +323,7 @@ def run(options: list[str]) -> list[Line]:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.pop(name, None)
     # The modules that a fit needs are not what it keeps of the data.
-    importlib.import_module("kmpe")
+    importlib.import_module("kmpe.estimators.linear")
     OUT.mkdir(parents=True, exist_ok=True)
     sizes = {name: getattr(given, STEPS[name][0], 0.0) for name in given.only}
     rows = {name: int(size * GIGABYTE / (8 * D)) for name, size in sizes.items()}

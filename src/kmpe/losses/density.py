@@ -40,7 +40,7 @@ _WIDTHS = np.diff(KNOTS)
 _LAST_CELL = len(_WIDTHS)
 _ROOTS = np.sqrt(KNOTS)
 # Rows evaluated at once: their arrays stay in the second-level cache.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,12 +185,14 @@ def _piecewise(table: Array, sizes: Sequence[int], t: Array) -> list[Array]:
         return found
     out = np.empty((len(sizes), *np.shape(t)))
     flat, t = out.reshape(len(sizes), -1), np.ravel(t)
+    # Allocated once: workers of Dask return freed memory to the system, and fetch it again.
+    room = np.empty((len(table), min(len(t), _BLOCK)))
     for start in range(0, len(t), _BLOCK):
         part = np.minimum(np.maximum(t[start : start + _BLOCK], _LOW), _HIGH).view(np.int64)
         cell = (part >> _SHIFT) - (_FIRST >> _SHIFT)
         u = (part & ((1 << _SHIFT) - 1)) * 2.0**-_SHIFT
         # mode: only NaN is out of range, and checking for it would double the time.
-        coefficients = table.take(cell, axis=1, mode="clip")
+        coefficients = table.take(cell, axis=1, mode="clip", out=room[:, : len(cell)])
         flat[:, start : start + _BLOCK] = _horner(coefficients, sizes, u)
     return list(out)
 

@@ -53,14 +53,16 @@ class Ordered(NamedTuple):
 def ordered(keys: Array, a: Array) -> Ordered:
     """Return the rows of positive weight, sorted by their keys, of which the last increases."""
     counted = np.flatnonzero(a)
-    order = counted[_order(keys if len(counted) == len(keys) else keys[counted])]
-    return Ordered(np.asfortranarray(keys[order]), a[order])
+    return _sorted_by(counted[_order(keys[counted])], keys, a)
 
 
 def _order(keys: Array) -> Index:
     """Return the order of keys by all columns; the last need not be compared if it increases."""
     columns = keys.T[:-1] if keys.shape[1] > 1 else keys.T
-    return np.lexsort(columns[::-1]) if len(columns) > 1 else columns[0].argsort(kind="stable")
+    # A sort that is not stable takes a fifth of the time, and is enough where nothing ties.
+    order = columns[0].argsort()
+    first = columns[0][order]
+    return np.lexsort(columns[::-1]) if np.any(first[1:] == first[:-1]) else order
 
 
 def merged(engine: Engine, parts: list[Any], sizes: Sequence[int], width: int) -> list[Any]:
@@ -92,9 +94,14 @@ def merged(engine: Engine, parts: list[Any], sizes: Sequence[int], width: int) -
 def _merge(*parts: Ordered) -> Ordered:
     """Return the rows of some parts in one order."""
     keys = np.concatenate([part.keys for part in parts])
-    weights = np.concatenate([part.weights for part in parts])
-    order = _order(keys)
-    return Ordered(np.asfortranarray(keys[order]), weights[order])
+    return _sorted_by(_order(keys), keys, np.concatenate([part.weights for part in parts]))
+
+
+def _sorted_by(order: Index, keys: Array, a: Array) -> Ordered:
+    columns = np.empty((len(order), keys.shape[1]), order="F")
+    for column, values in zip(columns.T, keys.T, strict=True):
+        values.take(order, out=column, mode="clip")
+    return Ordered(columns, a[order])
 
 
 def are_tied(engine: Engine, parts: list[Any], values: Array) -> bool:

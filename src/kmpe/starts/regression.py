@@ -209,12 +209,13 @@ class BadLeverage:
         bad = np.zeros_like(s)
         far = s >= 0 if self.all_rare else s > self.limit
         if far.any():
-            H = block.H[far]
-            distance2 = squared_norms(H @ self.back)
+            distance2 = squared_norms(block.H[far] @ self.back)
             bad[far] = distance2 > self._rare
             if not self.all_rare:
                 bad[far] *= s[far] > self.limit * (1 + distance2 / self.n)
-                bad[far] *= ~_exact(H, block.T[far], self.theta)
+                found = bad > 0
+                if found.any():
+                    bad[found] = ~_exact(block.H[found], block.T[found], self.theta)
         return bad
 
     @property
