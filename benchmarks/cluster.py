@@ -275,14 +275,18 @@ def against_dask_ml(folder: Path, n: int) -> Iterator[Line]:
     X, y = collections(folder, n, 128e6)
     X, y = X.persist(), y.persist()
     wait([X, y])
-    model, seconds = fit(X, y)
-    start = time.perf_counter()
-    try:
-        other = LinearRegression(solver="lbfgs").fit(X, y)
-    except Exception as error:  # a peer that cannot be run is a result
-        yield Line(f"dask-ml's LinearRegression fails: {type(error).__name__} {error}", 0, "")
-        return
-    peer = time.perf_counter() - start
+    ours, theirs = [], []
+    for _ in range(2):  # in turn; the first round also imports what the workers need
+        model, seconds = fit(X, y)
+        ours.append(seconds)
+        start = time.perf_counter()
+        try:
+            other = LinearRegression(solver="lbfgs").fit(X, y)
+        except Exception as error:  # a peer that cannot be run is a result
+            yield Line(f"dask-ml's LinearRegression fails: {type(error).__name__} {error}", 0, "")
+            return
+        theirs.append(time.perf_counter() - start)
+    seconds, peer = min(ours), min(theirs)
     errors = [float(np.abs(np.ravel(m.coef_)[:D] - TRUTH).max()) for m in (model, other)]
     detail = {"seconds": round(seconds, 1), "dask-ml": round(peer, 1)}
     yield bounded(

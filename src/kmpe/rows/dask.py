@@ -45,10 +45,16 @@ def open_rows(
         unit = sum(weight for _, weight, _ in positive) / sum(count for _, _, count in positive)
         unit = smallest / (1 + int(np.argmin(fractions))) if whole else unit
     weights = engine.map(partial(tasks.counted, least, unit, whole), parts.references)
-    q = engine.fetch(engine.map(tasks.n_targets, parts.references[:1]))[0]
+    q = parts.summaries[0].targets
     T: Any = Absent(parts.shape[0], q, np.zeros(q))
-    counts: Any = weights
+    counts: Any = Weights(weights)
     return DaskRows(parts, T, counts), unit
+
+
+class Weights(list[Any]):
+    """References to the weights of the rows of each part, and their sums when these are known."""
+
+    sums: tuple[float, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,8 +105,8 @@ class DaskRows(RowsElsewhere):
         Inputs, targets and the weights that were given.
     T : Absent
         The place of the targets.
-    a : list of references to arrays
-        The weights of the rows of each part.
+    a : Weights
+        References to the weights of the rows of each part.
     features : Features, optional
         What is made of the inputs.
     """
@@ -139,10 +145,15 @@ class DaskRows(RowsElsewhere):
         kept = self._absent.kept
         return [None] * len(self._parts_of.references) if kept is None else kept
 
-    @cached_property
+    @property
     def _weights(self) -> tuple[float, int]:
-        sums = self._parts_of.engine.fetch(self._parts_of.engine.map(tasks.weight, list(self.a)))
-        return float(sum(weight for weight, _ in sums)), sum(count for _, count in sums)
+        weights: Any = self.a
+        if weights.sums is None:
+            engine = self._parts_of.engine
+            sums = engine.fetch(engine.map(tasks.weight, list(weights)))
+            weights.sums = float(sum(w for w, _ in sums)), sum(count for _, count in sums)
+        found: tuple[float, int] = weights.sums
+        return found
 
     @cached_property
     def n(self) -> float:
@@ -199,17 +210,17 @@ class DaskRows(RowsElsewhere):
         return select(self._parts_of.engine, keys, ranks / self.n)[:, 0]
 
     def without(self, rule: Callable[[Block], Array]) -> Self:
-        weights: Any = self._map(partial(tasks.without, rule, self.per_block))
+        weights: Any = Weights(self._map(partial(tasks.without, rule, self.per_block)))
         return replace(self, a=weights, dropped=(*self.dropped, rule))
 
     def reweighed(self, value: Callable[[Block], Array]) -> Self:
-        weights: Any = self._map(partial(tasks.reweighed, value, self.per_block))
+        weights: Any = Weights(self._map(partial(tasks.reweighed, value, self.per_block)))
         return replace(self, a=weights)
 
     def per(self, unit: float) -> Self:
         weights: Any = self.a
         if unit != 1:
-            weights = self._parts_of.engine.map(partial(tasks.per, unit), list(self.a))
+            weights = Weights(self._parts_of.engine.map(partial(tasks.per, unit), list(self.a)))
         return replace(self, a=weights)
 
     def centred(self, centre: Array, size: float = 1.0) -> Self:

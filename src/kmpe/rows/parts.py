@@ -43,6 +43,7 @@ class Summary(NamedTuple):
     most: float
     weight: float
     counted: int
+    targets: int
     largest: float
 
 
@@ -254,5 +255,6 @@ def _summary(part: Part) -> Summary:
         most=float(positive.max(initial=0.0)),
         weight=float(positive.sum()),
         counted=len(positive),
+        targets=int(part.T.shape[1]),
         largest=float(np.abs(part.T).max(initial=0.0)),
     )

@@ -23,7 +23,6 @@ __all__ = [
     "in_order",
     "kept_weights",
     "mapped",
-    "n_targets",
     "ordered_by",
     "per",
     "reweighed",
@@ -70,7 +69,7 @@ class Held(NamedTuple):
         check(self.part, self.checksum)
         count = max(1, -(-len(self.a) // most))
         ends = [len(self.a) * i // count for i in range(count + 1)]
-        T, features = self.targets, self.view.features
+        T, features = self.part.T if self.kept is None else self.kept, self.view.features
         # Workers return freed memory to the system at once (MALLOC_TRIM_THRESHOLD_), and a pass
         # that allocates 8 MB for each block takes 1.5 times as long.
         room = np.empty((-(-len(self.a) // count), features.n_features if features else 0))
@@ -80,7 +79,8 @@ class Held(NamedTuple):
                 H = features(X, room[: len(X)])
             else:
                 H = X if features is None else features(X)
-            yield where, Block(np.asarray(H, dtype=np.float64), T[where], self.a[where])
+            of_block = self.view.targets(T[where])
+            yield where, Block(np.asarray(H, dtype=np.float64), of_block, self.a[where])
 
 
 def kept_weights(least: float, part: Part) -> tuple[float, float, int]:
@@ -98,11 +98,6 @@ def counted(least: float, unit: float, whole: bool, part: Part) -> Array:
     """Return the weights as numbers of repeats."""
     a = np.where(part.a >= least, part.a, 0.0) / unit
     return np.asarray(np.rint(a)) if whole else nine_digits(a)
-
-
-def n_targets(part: Part) -> int:
-    """Return the number of targets."""
-    return int(part.T.shape[1])
 
 
 def same(view: View, _: int) -> View:
