@@ -210,5 +210,5 @@ def test_the_share_of_wrong_labels_does_not_depend_on_how_sure_the_judge_is(powe
     P = np.column_stack([1 - p, p]) ** power
     P /= P.sum(axis=1, keepdims=True)
     wrong = np.where(rng.random(2000) < 0.2, 1 - true, true)
-    assert calibrated(P, true, np.ones(2000))[0] < 0.01
-    assert calibrated(P, wrong, np.ones(2000))[0] == pytest.approx(0.2, abs=0.04)
+    assert calibrated(P, true, np.ones(2000))[1] < 0.01
+    assert calibrated(P, wrong, np.ones(2000))[1] == pytest.approx(0.2, abs=0.04)

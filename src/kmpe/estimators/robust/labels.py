@@ -9,7 +9,7 @@ are flipped, they let the larger one be overrun by its own flipped rows.
 A learner that follows every label, such as boosted trees, judges labels badly: with 40% of two
 classes flipped its cross-validated predictions are right for two rows in three. The mean over fits
 to small subsamples (subagging, Bühlmann and Yu 2002) is a smooth version of any learner, and right
-for three rows in four or more. It serves as the judge if it agrees with more of the labels than
+for three rows in four or more. It serves as the judge if it finds the labels more likely than
 cross-validation does; on few rows, where a subsample teaches too little, it does not.
 
 Labels are likely or not under a model in which a share ε of them is wrong, another class at random,
@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
+from scipy.special import ndtri, softmax
 
 from kmpe.arrays import Array, Index
 
@@ -37,6 +37,7 @@ __all__ = ["LabelRound", "believed", "calibrated", "trimming"]
 
 Probabilities = Callable[[Array], Array]
 
+_ONE_SIDED = -float(ndtri(0.05))
 # Powers of the probabilities: from learners that are far too sure to means of many that are not.
 _POWERS = tuple(2.0**k for k in range(-3, 6))
 
@@ -65,15 +66,11 @@ class LabelRound:
         return cls(w, margins, P, _surprise(p, share, P.shape[1]), share)
 
     def beats(self, other: "LabelRound", a: Array) -> bool:
-        """Return whether labels are more likely than by another round, by two standard errors.
-
-        One would bring back more with 40% of a few hundred labels flipped, but leaves out good rows
-        of tables with right labels, such as iris with nearest neighbours.
-        """
+        """Return whether labels are more likely than by another round, by a test at 5%."""
         gain = other.surprise - self.surprise
         mean = float(np.average(gain, weights=a))
         variance = float(np.average((gain - mean) ** 2, weights=a)) / float(a.sum())
-        return mean > 2 * float(np.sqrt(variance))
+        return mean > _ONE_SIDED * float(np.sqrt(variance))
 
     def record(self, a: Array) -> dict[str, object]:
         """Return what is kept of the round."""
@@ -125,17 +122,16 @@ def trimming(
     if plain.share * a.sum() < 1:
         return
     # A third of the rows should have ten of a class, on average.
-    judge, judged = alone, P
+    judge, judged, (surprise, share) = alone, P, calibrated(P, codes, a)
     if np.sum(a > 0) >= 30 * P.shape[1]:
         by_committee = committee(w)
-        if a @ (_margins(by_committee, codes) <= 0) > a @ (plain.margins <= 0):
-            judge, judged = committee, by_committee
-    share, surprise = calibrated(judged, codes, a)
+        if (other := calibrated(by_committee, codes, a)) < (surprise, share):
+            judge, judged, (surprise, share) = committee, by_committee, other
     this = plain
     for k in range(max_rounds):
         if k > 0:
             before, judged = surprise, this.probabilities if judge is alone else judge(w)
-            surprise = calibrated(judged, codes, a)[1]
+            surprise = calibrated(judged, codes, a)[0]
             if surprise >= before:
                 return
         kept = _kept(_margins(judged, codes), codes, a, folds)
@@ -148,10 +144,10 @@ def trimming(
 
 
 def calibrated(P: Array, codes: Index, a: Array) -> tuple[float, float]:
-    """Return the share of wrong labels and their mean surprise, by calibrated probabilities.
+    """Return the mean surprise of the labels and their share of wrong ones.
 
-    They may be too sure or not sure enough, and are taken to the power that makes the labels most
-    likely. The share is 0 if BIC (Schwarz 1978) does not need it.
+    Probabilities may be too sure or not sure enough: they are taken to the power that makes the
+    labels most likely.
 
     Parameters
     ----------
@@ -162,16 +158,14 @@ def calibrated(P: Array, codes: Index, a: Array) -> tuple[float, float]:
     a : array of shape (n,)
         How often each row counts.
     """
-    n_classes, n = P.shape[1], float(a.sum())
     log_p = np.log(np.maximum(P, np.finfo(np.float64).eps))
-    right, best = np.inf, (np.inf, 0.0)
+    best = (np.inf, 0.0)
     for power in _POWERS:
         p = softmax(power * log_p, axis=1)[np.arange(len(codes)), codes]
-        share = _likeliest_share(p, n_classes, a)
-        right = min(right, float(a @ _surprise(p, 0.0, n_classes)))
-        best = min(best, (float(a @ _surprise(p, share, n_classes)), share))
-    total, share = best
-    return (share if total + 0.5 * np.log(n) < right else 0.0), min(total, right) / n
+        share = _likeliest_share(p, P.shape[1], a)
+        surprise = _surprise(p, share, P.shape[1])
+        best = min(best, (float(np.average(surprise, weights=a)), share))
+    return best
 
 
 def _likeliest_share(p: Array, n_classes: int, a: Array) -> float:
