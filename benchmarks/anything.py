@@ -125,7 +125,7 @@ def classifier(name: str, flipped: float, seed: int = 0) -> list[float]:
 def classifiers(draws: int) -> Iterator[Line]:
     for name in ("breast cancer", "digits"):
         for flipped in (0.2, 0.4):
-            # A fit to ten classes takes minutes, one to a few hundred rows depends on their half.
+            # Ten classes take minutes a half, and results on a few hundred rows vary between halves.
             seeds = range(2 * draws + 4 if name == "breast cancer" else draws // 2 + 1)
             scores = [
                 kept(f"{name} {flipped} {s}", lambda n=name, f=flipped, s=s: classifier(n, f, s))
@@ -283,7 +283,9 @@ def put(page: Path, lines: list[Line], chosen: argparse.Namespace) -> None:
         sys.exit(f"{page} has no <!-- summary --> ... <!-- end of summary --> to write between.")
     command = "python -m benchmarks.anything" + " --quick" * chosen.quick
     command += "" if chosen.only == list(PARTS) else f" --only {' '.join(chosen.only)}"
-    halves = "one random half" if chosen.quick else "three random halves (digits: one)"
+    halves = "one random half (breast cancer: six)"
+    if not chosen.quick:
+        halves = "three random halves (breast cancer: ten, digits: two)"
     rows = ["| comparison | measured | asked |", "|---|---|---|"]
     for line in lines:
         measured = f"**{line.value:.2f}**" if line.met is False else f"{line.value:.2f}"
