@@ -125,7 +125,7 @@ def classifier(name: str, flipped: float, seed: int = 0) -> list[float]:
 def classifiers(draws: int) -> Iterator[Line]:
     for name in ("breast cancer", "digits"):
         for flipped in (0.2, 0.4):
-            # Ten classes take minutes a half, and results on a few hundred rows vary between halves.
+            # Ten classes take minutes a half; results on a few hundred rows vary between halves.
             seeds = range(2 * draws + 4 if name == "breast cancer" else draws // 2 + 1)
             scores = [
                 kept(f"{name} {flipped} {s}", lambda n=name, f=flipped, s=s: classifier(n, f, s))
