@@ -11,6 +11,13 @@ def _square(x: Any) -> Any:
     return x * x
 
 
+def _divide(x: Any, y: Any) -> Any:
+    # PyTorch takes two passes for 1 / y, the second of which multiplies by 1.
+    if isinstance(x, int | float) and x == 1 and hasattr(y, "reciprocal"):
+        return y.reciprocal()
+    return x / y
+
+
 def _cbrt(xp: Any, x: Any) -> Any:
     return xp.sign(x) * xp.abs(x) ** (1 / 3)
 
@@ -24,7 +31,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
-    "divide": operator.truediv,
+    "divide": _divide,
     "power": operator.pow,
     "matmul": operator.matmul,
     "negative": operator.neg,

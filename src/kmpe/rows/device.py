@@ -134,8 +134,12 @@ class DeviceRows(RowsElsewhere):
         if keys and not _ties(order := np.argsort(keys[-1]), keys[-1]):
             return self._library.foreign(counted[order])
         keys = [self.values(mixed).shared()[counted], *keys]
-        order = np.argsort(keys[-1])
-        return self._library.foreign(counted[np.lexsort(keys) if _ties(order, keys[-1]) else order])
+        order = np.argsort(keys[0])
+        if _ties(order, keys[0]):
+            order = np.argsort(keys[0], kind="stable")
+        for key in keys[1:]:
+            order = order[np.argsort(key[order], kind="stable")]
+        return self._library.foreign(counted[order])
 
     def _order_on_device(self) -> Foreign:
         xp = self._library.xp

@@ -12,13 +12,16 @@ from kmpe.choice.self_tuning import RightLabels
 from kmpe.estimators.collections import Given, given_rows
 from kmpe.estimators.devices import GivenArrays
 from kmpe.estimators.elm.fitting import Settings, walk_drawn, walk_tuned
+from kmpe.foreign import Foreign
 from kmpe.inference.elsewhere import Freedom, MachineRows, SquaredResidual
 from kmpe.inference.outliers import outlier_limit
 from kmpe.inference.quantiles import mad_of
 from kmpe.problems.ridge import Ridge
+from kmpe.problems.ridge_sums import squared_norms
+from kmpe.rows.device import DeviceRows
 from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.sample import draw
-from kmpe.rows.source import Rows
+from kmpe.rows.source import Block, Rows
 from kmpe.rows.threads import team
 from kmpe.solvers.minimise import LEAST_ROWS, START_ROWS
 from kmpe.solvers.walk import Walked
@@ -92,10 +95,20 @@ def _fit_drawn(
     model._keep_record(fit, tuned.degrees_of_freedom, given.unit)
     n = rows.n
     shrunk = np.sqrt(n / max(n - tuned.degrees_of_freedom, 1.0))
-    model.scale_ = mad_of(problem.rows, SquaredResidual(of_each), problem.dim) * float(shrunk)
-    facts = of_each, layer, X, y, sample_weight
-    _set_rows(model, given.of_rows(*facts, kept=problem.rows), problem.dim)
+    lazy = given.of_rows(of_each, layer, X, y, sample_weight, kept=problem.rows)
+    if isinstance(lazy, Foreign):  # the residuals of all rows are there
+        seen = DeviceRows.bare(lazy, problem.rows.a)
+        scale = mad_of(seen, _squared, problem.dim)
+    else:
+        scale = mad_of(problem.rows, SquaredResidual(of_each), problem.dim)
+    model.scale_ = scale * float(shrunk)
+    _set_rows(model, lazy, problem.dim)
     _set_sample(model, walked, of_each)
+
+
+def _squared(seen: Block) -> Array:
+    """Return the squared residual norms of rows whose weights and residuals are known."""
+    return squared_norms(seen.H[:, 1:])
 
 
 def _set_rows(model: Any, lazy: Any, dim: int) -> None:
