@@ -22,6 +22,7 @@ from kmpe import (
     Squared,
 )
 from kmpe.rows import cluster, threads
+from kmpe.rows.dask import DaskRows
 from kmpe.rows.source import rows_per_block
 
 dask = pytest.importorskip("dask", reason="make test-integrations has it")
@@ -222,6 +223,28 @@ def test_workers_killed_in_sampling_and_in_a_pass_change_no_digit(name, client, 
     killing = Killing(client, at, monkeypatch)
     again = parameters(fitted(name, *chunks))
     assert killing.killed == len(at)
+    np.testing.assert_array_equal(again, clean)
+    restore(client)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(("method", "call"), [("at", 1), ("total", 3)], ids=["sample", "pass"])
+def test_a_worker_killed_before_a_sample_or_the_third_pass(name, method, call, client, monkeypatch):
+    X, y = data()
+    chunks = chunked(X, targets(name, y), 9000)
+    clean = parameters(fitted(name, *chunks))
+    calls, plain = [0], getattr(DaskRows, method)
+
+    def counted(rows, argument):
+        calls[0] += 1
+        if calls[0] == call:
+            pids = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid]
+            os.kill(pids[0], signal.SIGKILL)
+        return plain(rows, argument)
+
+    monkeypatch.setattr(DaskRows, method, counted)
+    again = parameters(fitted(name, *chunks))
+    assert calls[0] >= call
     np.testing.assert_array_equal(again, clean)
     restore(client)
 
