@@ -288,7 +288,8 @@ def put(page: Path, lines: list[Line], chosen: argparse.Namespace) -> None:
         halves = "three random halves (breast cancer: ten, digits: two)"
     rows = ["| comparison | measured | asked |", "|---|---|---|"]
     for line in lines:
-        measured = f"**{line.value:.2f}**" if line.met is False else f"{line.value:.2f}"
+        missed = line.met is not None and not line.met  # NumPy's False is not False
+        measured = f"**{line.value:.2f}**" if missed else f"{line.value:.2f}"
         rows.append(f"| {line.what} | {measured} | {line.target} |")
     table = "\n".join(rows)
     said = f"`{command} --write docs/anything.md`, {halves} of each table; bold: not reached.\n\n"
