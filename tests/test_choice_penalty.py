@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kmpe import ELMRegressor
 from kmpe.choice.penalty import WIDTHS, Tuning, _Path, choose_width, tune
 from kmpe.choice.slope import mean_slope
 from kmpe.losses import KMPE, Correntropy, Huber, Squared
@@ -177,3 +178,12 @@ def test_widths_that_one_row_does_not_tell_apart_are_equally_good_in_any_unit():
         X = np.random.default_rng(seed).integers(0, 2, (1, 15)).astype(float)
         ones = [Rows(X, np.full((1, 1), f * 556.3), np.ones(1), layer) for f in (1.0, 2.9, 3.7)]
         assert len({choose_width(one, loss=None, alpha=None) for one in ones}) == 1
+
+
+@pytest.mark.parametrize("seed", [5, 12])
+def test_targets_whose_sums_of_squares_overflow_have_a_penalty(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(3, 1)), rng.uniform(-1, 1, size=3)
+    model = ELMRegressor(KMPE(p=1, sigma="mad"), activation="fourier")
+    near, far = (model.fit(X, unit * y).predict(X) / unit for unit in (1.0, 9e149))
+    np.testing.assert_allclose(far, near, rtol=1e-9)

@@ -113,3 +113,9 @@ def test_a_cost_that_does_not_fall_any_more_is_called_stalled():
 def test_a_step_whose_size_overflows_beside_its_bend_is_no_curvature():
     memory = _Memory(Factor.of(np.eye(2)))
     assert memory.with_step(np.array([1e200, 0.0]), np.array([0.0, 1e200])) is memory
+
+
+def test_a_step_whose_squares_underflow_is_not_remembered():
+    memory = _Memory(Factor.of(1e10 * np.eye(2)))
+    step = np.full((2, 1), 1e-160)
+    assert memory.with_step(step, step).steps == ()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from kmpe.arrays import SINGULAR, Array
+from kmpe.arrays import SINGULAR, Array, norm
 from kmpe.choice.loss import LOOKS, choose_loss
 from kmpe.choice.noise import Noise, granularity
 from kmpe.choice.scale import GivenLoss
@@ -100,8 +100,10 @@ class _Path:
             grid = _PATH * (values[-1] if values[-1] > 1 / LARGEST**2 else 1.0)
             shrunk = values + grid[:, None]
             df = (values / shrunk).sum(axis=1)
-            total = float(np.sum(self.a @ Z**2)) or 1.0
-            energy = np.einsum("ij,ij->i", C, C)
+            # In the unit of the largest, squares do not overflow: only shares of the total count.
+            unit = float(np.abs(Z).max(initial=0.0)) or 1.0
+            total = float(np.sum(self.a @ (Z / unit) ** 2)) or 1.0
+            energy = np.einsum("ij,ij->i", C / unit, C / unit)
             fitted = ((values + 2 * grid[:, None]) / shrunk / shrunk) @ energy
             rss = np.maximum(1 - fitted / total, rounding)  # as a share of the total
             room = 1 - 1.4 * df / n
@@ -260,7 +262,7 @@ def _settle(
     """Repeat the step until β converges."""
     for _ in range(max_steps):
         before, state = state.beta, _step(path, loss, state, alpha)
-        if np.linalg.norm(state.beta - before) <= 1e-4 * np.linalg.norm(state.beta):
+        if norm(state.beta - before) <= 1e-4 * norm(state.beta):
             break
     return state
 

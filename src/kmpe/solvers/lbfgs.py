@@ -51,11 +51,12 @@ class _Memory:
     def with_step(self, step: Array, bend: Array, most: int = 20) -> "_Memory":
         """Return this memory with one more step and the change of gradient along it."""
         curvature = float(np.vdot(step, bend))
-        with np.errstate(over="ignore"):
-            rounding = _EPS * float(np.linalg.norm(step) * np.linalg.norm(bend))
-        if curvature <= rounding:
+        if curvature <= _EPS * norm(step) * norm(bend):
             return self
-        scale = curvature / float(np.vdot(bend, self.factor.solve(bend)))
+        squares = float(np.vdot(bend, self.factor.solve(bend)))
+        if squares <= 0:  # they underflow in small units
+            return self
+        scale = curvature / squares
         return replace(self, steps=(*self.steps, (step, bend, curvature))[-most:], scale=scale)
 
     def solve(self, g: Array) -> Array:
