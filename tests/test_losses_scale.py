@@ -96,3 +96,10 @@ def test_halves_of_the_same_variance_count_alike():
 def test_the_cutoff_of_eight_times_the_residuals_is_eight_times_as_large():
     for s in np.random.default_rng(0).chisquare(1, size=(2000, 9)):
         assert RULES["cutoff"](64 * s) == 8 * RULES["cutoff"](s)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 300])
+def test_tied_rows_are_within_their_cutoff(dim):
+    """With many components it was three scales of one, and every row was beyond it."""
+    assert RULES["cutoff"](np.full(4, 7.0), None, dim) > np.sqrt(7.0)
+    assert RULES["cutoff"](np.full(4, 7.0)) == pytest.approx(3 * mad(np.full(4, 7.0)))

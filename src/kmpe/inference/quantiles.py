@@ -9,7 +9,7 @@ from scipy.special import chdtri
 
 from kmpe.arrays import Array
 from kmpe.foreign import asarray
-from kmpe.losses.scale import middle, quantile
+from kmpe.losses.scale import middle, quantile, tied_cutoff
 from kmpe.rows.elsewhere import RowsElsewhere
 from kmpe.rows.source import Block, Rows
 
@@ -59,7 +59,9 @@ def cutoff_of(rows: Rows, squared: Value, dim: int, z: float = 3.0) -> float:
     """
     low, middle = (math.cbrt(quantile_of(rows, squared, q)) for q in (0.25, 0.5))
     width = (middle - low) / 0.6745
-    return float((middle + z * width) ** 1.5) if width > 0 else 3 * mad_of(rows, squared, dim)
+    if width > 0:
+        return float((middle + z * width) ** 1.5)
+    return tied_cutoff(mad_of(rows, squared, dim), dim, z)
 
 
 @dataclass(frozen=True)

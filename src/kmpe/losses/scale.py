@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
-from scipy.special import chdtr, chdtri
+from scipy.special import chdtr, chdtrc, chdtri
 
 from kmpe.arrays import ROUNDING, Array
 
@@ -25,6 +25,7 @@ __all__ = [
     "quantile",
     "shortest_half",
     "silverman",
+    "tied_cutoff",
 ]
 
 
@@ -124,7 +125,8 @@ def cutoff(s: Array, a: Array | None = None, dim: int = 1, *, z: float = 3.0) ->
     The cube root of a squared norm is nearly Gaussian for any number of components (Wilson and
     Hilferty 1931), so the cut-off is ``z`` standard deviations above the median of the cube roots.
     The standard deviation is median minus lower quartile over 0.6745, from the lower half only, as
-    up to half of the rows may be outliers.
+    up to half of the rows may be outliers. Where most rows tie it is 0, and the cut-off is that of
+    Gaussian components of the same median norm.
 
     Examples
     --------
@@ -136,7 +138,12 @@ def cutoff(s: Array, a: Array | None = None, dim: int = 1, *, z: float = 3.0) ->
     width = (middle - quantile(root, 0.25, a)) / 0.6745
     root3 = middle + z * width
     # Not by pow, whose last digit depends on the unit.
-    return root3 * math.sqrt(root3) if width > 0 else 3 * mad(s, a, dim)
+    return root3 * math.sqrt(root3) if width > 0 else tied_cutoff(mad(s, a, dim), dim, z)
+
+
+def tied_cutoff(scale: float, dim: int, z: float) -> float:
+    """Return the norm that Gaussian components exceed as rarely as one of them does z scales."""
+    return scale * math.sqrt(float(chdtri(dim, chdtrc(1, z * z))))
 
 
 def shortest_half(P: Array) -> tuple[Array, Array]:
