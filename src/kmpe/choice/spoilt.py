@@ -23,7 +23,7 @@ from scipy.special import gammaln
 from kmpe.arrays import Array, Mask
 from kmpe.losses.scale import FAR_OUT, centred_scale
 
-__all__ = ["probably_good"]
+__all__ = ["judged", "probably_good"]
 
 # The same as of `kmpe.choice.believable`: neighbours differ by less than a few hundred rows tell.
 _FREEDOMS = (np.inf, 20.0, 10.0, 6.0, 4.0, 3.0, 2.0)
@@ -81,24 +81,28 @@ def probably_good(e: Array, a: Array) -> Array:
     >>> float(good[:40].max().round(2)), float(good[40:].min().round(2))
     (0.0, 1.0)
     """
+    return judged(e, a)[0]
+
+
+def judged(e: Array, a: Array) -> tuple[Array, float]:
+    """Return the probabilities of `probably_good`, and the log likelihood of the errors by BIC."""
     centre, scale = centred_scale(e, a)
     z = np.clip((e - centre) / scale, -_FARTHEST, _FARTHEST)
     far = np.abs(z) > FAR_OUT
     ones = np.ones(len(z))
-    if not far[a > 0].any():
-        return ones
     parameter, most, best = 0.5 * np.log(a.sum()), -np.inf, ones
     for freedom in _FREEDOMS:
         core = _Student(0.0, 1.0, freedom)
         heavy = parameter * (freedom < np.inf)
         fits = [(_alone(core, z, a), ones)]
-        for one_sided in (False, True):
-            likelihood, good = _mixed(core, one_sided, z, a, far)
-            fits.append((likelihood - (2 + one_sided) * parameter, good))
+        if far[a > 0].any():
+            for one_sided in (False, True):
+                likelihood, good = _mixed(core, one_sided, z, a, far)
+                fits.append((likelihood - (2 + one_sided) * parameter, good))
         for value, good in fits:
             if value - heavy > most:
                 most, best = value - heavy, good
-    return best
+    return best, most - float(a.sum()) * float(np.log(scale))
 
 
 def _alone(core: _Student, z: Array, a: Array) -> float:

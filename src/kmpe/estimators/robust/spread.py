@@ -6,6 +6,9 @@ are the local spread (normalised nonconformity scores, Papadopoulos, Gammerman a
 and others 2018). An error within the scale σ of all errors says nothing about a smaller one: it is
 the logarithm of √(e² + σ²), so that the spread of noise that is the same everywhere is nearly
 constant.
+
+Spoilt rows that support each other look like rows that are hard to predict. So the spread is used
+only if the errors are likelier with it than without.
 """
 
 from dataclasses import replace
@@ -13,11 +16,11 @@ from dataclasses import replace
 import numpy as np
 
 from kmpe.arrays import Array
-from kmpe.choice.spoilt import probably_good
+from kmpe.choice.spoilt import judged
 from kmpe.estimators.robust.learner import Learner
 from kmpe.estimators.robust.rounds import LEAST, Round, distances
 
-__all__ = ["local_spread", "weighed"]
+__all__ = ["likelier", "local_spread", "weighed"]
 
 
 def weighed(best: Round, a: Array, learner: Learner, T: Array) -> Array:
@@ -37,8 +40,15 @@ def weighed(best: Round, a: Array, learner: Learner, T: Array) -> Array:
     if best.loss.quadratic:
         return best.weights
     spread = local_spread(best, a, learner, T)
-    w = np.prod([probably_good(e / spread, a) for e in best.errors.T], axis=0)
+    w = np.prod([likelier(e, spread, a) for e in best.errors.T], axis=0)
     return np.where(w < LEAST, 0.0, w)
+
+
+def likelier(e: Array, spread: Array, a: Array) -> Array:
+    """Return the probability of each error to be good, with the spread if they are likelier so."""
+    local, likelihood = judged(e / spread, a)
+    alone, other = judged(e, a)
+    return local if likelihood - float(a @ np.log(spread)) > other else alone
 
 
 def local_spread(best: Round, a: Array, learner: Learner, T: Array) -> Array:
