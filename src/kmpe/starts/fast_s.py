@@ -269,8 +269,7 @@ def least_absolute(data: Data, max_steps: int = 50) -> tuple[Array, float]:
 
 def _affordable(data: Data) -> int:
     """Return how many fits can be carried on with these rows."""
-    n, k = data.Z.shape
-    return int(min(_CARRIED_ON, max(1, _WORK / (n * max(k, 1) ** 2))))
+    return int(min(_CARRIED_ON, max(1, _WORK / (len(data.Z) * max(data.k, 1) ** 2))))
 
 
 def _norms(R: Array) -> Array:

@@ -11,7 +11,7 @@ from kmpe.problems.ridge import Ridge
 from kmpe.rows.sample import draw
 from kmpe.solvers.minimise import LEAST_ROWS, START_ROWS, sample_of
 from kmpe.solvers.walk import Begun
-from kmpe.starts.regression import Start, Status, high_breakdown
+from kmpe.starts.regression import Status, high_breakdown
 
 __all__ = ["LinearStart"]
 
@@ -41,8 +41,7 @@ class LinearStart:
         # So many rows find the basin; more would only cost more.
         some = draw(sample.rows, max(LEAST_ROWS, START_ROWS * sample.rows.n_features))
         n = self.n if some is problem.rows else None
-        T = np.asarray(some.T, dtype=np.float64)
-        start: Start = high_breakdown(some.whole(), T, some.a, n)
+        start = high_breakdown(some.whole(), np.asarray(some.T, dtype=np.float64), some.a, n)
         caution = start.sentence if start.status is Status.FEW_ROWS else ""
         return Begun(
             problem, sample, start.theta, details=start, caution=caution, scale=start.scale
