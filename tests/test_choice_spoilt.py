@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from kmpe.choice.spoilt import probably_good
+from kmpe.choice.spoilt import judged
+
+
+def probably_good(e, a):
+    return judged(e, a)[0]
 
 
 def drawn(seed, freedom, n=500):

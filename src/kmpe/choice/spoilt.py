@@ -23,7 +23,7 @@ from scipy.special import gammaln
 from kmpe.arrays import Array, Mask
 from kmpe.losses.scale import FAR_OUT, centred_scale
 
-__all__ = ["judged", "probably_good"]
+__all__ = ["judged"]
 
 # The same as of `kmpe.choice.believable`: neighbours differ by less than a few hundred rows tell.
 _FREEDOMS = (np.inf, 20.0, 10.0, 6.0, 4.0, 3.0, 2.0)
@@ -63,8 +63,8 @@ class _Student(NamedTuple):
         return np.asarray(((z - self.centre) / self.scale) ** 2)
 
 
-def probably_good(e: Array, a: Array) -> Array:
-    """Return for each error the probability that its row is good.
+def judged(e: Array, a: Array) -> tuple[Array, float]:
+    """Return for each error the probability that its row is good, and their log likelihood by BIC.
 
     Parameters
     ----------
@@ -77,15 +77,10 @@ def probably_good(e: Array, a: Array) -> Array:
     --------
     >>> e = np.random.default_rng(0).standard_t(3, size=200)
     >>> e[:40] += 100
-    >>> good = probably_good(e, np.ones(200))
+    >>> good, _ = judged(e, np.ones(200))
     >>> float(good[:40].max().round(2)), float(good[40:].min().round(2))
     (0.0, 1.0)
     """
-    return judged(e, a)[0]
-
-
-def judged(e: Array, a: Array) -> tuple[Array, float]:
-    """Return the probabilities of `probably_good`, and the log likelihood of the errors by BIC."""
     centre, scale = centred_scale(e, a)
     z = np.clip((e - centre) / scale, -_FARTHEST, _FARTHEST)
     far = np.abs(z) > FAR_OUT
