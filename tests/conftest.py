@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -15,6 +16,12 @@ settings.load_profile("kmpe")
 # interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    """Let estimators without a random_state draw the same numbers on every run."""
+    np.random.seed(0)  # noqa: NPY002 - what check_random_state(None) draws from
 
 
 @pytest.fixture(scope="session")

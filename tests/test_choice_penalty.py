@@ -180,10 +180,12 @@ def test_widths_that_one_row_does_not_tell_apart_are_equally_good_in_any_unit():
         assert len({choose_width(one, loss=None, alpha=None) for one in ones}) == 1
 
 
-@pytest.mark.parametrize("seed", [5, 12])
-def test_targets_whose_sums_of_squares_overflow_have_a_penalty(seed):
+# 9 among three rows: no residual was near σ, and a pseudo-value overflowed.
+# 45 among two: the floor of exact residuals was far above σ, so that all weights were zero.
+@pytest.mark.parametrize(("seed", "n"), [(5, 3), (12, 3), (9, 3), (258, 4), (45, 2), (199, 2)])
+def test_targets_of_any_size_have_a_penalty(seed, n):
     rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(3, 1)), rng.uniform(-1, 1, size=3)
-    model = ELMRegressor(KMPE(p=1, sigma="mad"), activation="fourier")
+    X, y = rng.normal(size=(n, 1)), rng.uniform(-1, 1, size=n)
+    model = ELMRegressor(KMPE(p=1, sigma="mad"), activation="fourier", random_state=seed)
     near, far = (model.fit(X, unit * y).predict(X) / unit for unit in (1.0, 9e149))
     np.testing.assert_allclose(far, near, rtol=1e-9)

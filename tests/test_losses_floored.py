@@ -86,3 +86,10 @@ def test_the_printed_algorithm_has_no_metric_but_the_weight():
     loss, s = KMPE(p=10, sigma=1), np.geomspace(1e-3, 10, 30)
     assert np.any(Floored(loss, 0.0).metric(s, loss.weight(s)) > 1.5 * loss.weight(s))
     np.testing.assert_array_equal(AsPrinted(loss, 0.0).metric(s, loss.weight(s)), loss.weight(s))
+
+
+def test_the_floor_is_below_sigma_where_every_residual_is_zero():
+    loss = KMPE(p=1, sigma=1e-10)
+    floored = Floored.at(loss, np.zeros(3), None, 1)
+    assert 0 < floored.floor < 1e-12 * loss.sigma**2
+    assert floored.weight(np.zeros(3)).min() > 0

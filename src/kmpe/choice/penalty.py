@@ -17,7 +17,7 @@ from kmpe.arrays import SINGULAR, Array, norm
 from kmpe.choice.loss import LOOKS, choose_loss
 from kmpe.choice.noise import Noise, granularity
 from kmpe.choice.scale import GivenLoss
-from kmpe.choice.slope import mean_slope
+from kmpe.choice.slope import weights_and_slope
 from kmpe.losses import Correntropy, Loss, Squared
 from kmpe.losses.scale import mad
 from kmpe.problems.ridge import Ridge
@@ -271,11 +271,11 @@ def _step(path: _Path, loss: Loss, state: _State, alpha: float | None) -> _State
     """Return the ridge fit to pseudo-values."""
     R = path.residuals(state.beta)
     s, q = _norms(R), R.shape[1]
-    slope = mean_slope(loss, s, path.a, q)
+    w, slope = weights_and_slope(loss, s, path.a, q)
     if slope <= 0:
         return state
     # Weights in units of the slope: their products with residuals may overflow.
-    moved = path.fit(path.T - R + (loss.weight(s) / slope)[:, None] * R, alpha)
+    moved = path.fit(path.T - R + (w / slope)[:, None] * R, alpha)
     return moved._replace(alpha=moved.alpha * slope)
 
 

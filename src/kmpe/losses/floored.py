@@ -31,9 +31,10 @@ class Floored:
     ) -> "Floored":
         """Return the loss with a floor from squared residuals ``s``.
 
-        It is ``smallest`` times a typical residual, squared.
+        It is ``smallest`` times a typical residual, or times σ if all are zero, squared.
         """
-        return cls(loss, squared(smallest * mad(s, a, dim)) if loss.singular else 0.0)
+        typical = mad(s, a, dim) if s.any() else loss.scale
+        return cls(loss, squared(smallest * typical) if loss.singular else 0.0)
 
     def rho(self, s: Array) -> Array:
         """Return ρ(s)."""
