@@ -38,7 +38,7 @@ from kmpe.torch import KMPELoss
 LEARNERS = {
     "HistGradientBoosting": HistGradientBoostingRegressor(random_state=0),
     "LightGBM": lightgbm.LGBMRegressor(verbose=-1, n_jobs=1),
-    "forest": RandomForestRegressor(20, random_state=0),
+    "forest": RandomForestRegressor(random_state=0),
 }
 CASES = {
     "clean": (0.0, "wide", 1.03),

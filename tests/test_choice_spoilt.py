@@ -63,3 +63,17 @@ def test_exact_predictions_and_errors_beyond_all_bounds(far):
     good = probably_good(e, np.ones(100))
     assert np.isfinite(good).all()
     np.testing.assert_array_equal(good[10:] > 0.5, True)
+
+
+def test_a_known_spread_belongs_to_good_rows_and_not_to_spoilt_ones():
+    rng = np.random.default_rng(0)
+    h = np.where(np.arange(600) < 120, 12.0, 1.0)
+    e, bad = h * rng.normal(size=600), rng.random(600) < 0.1
+    e[bad] += 120
+    good, likelihood = judged(e, np.ones(600), h)
+    assert good[bad].max() < 0.01
+    assert good[~bad].min() > 0.9
+    assert judged(e, np.ones(600))[1] < likelihood - 100
+    again, same = judged(e, np.ones(600), 3 * h)
+    np.testing.assert_allclose(again, good, atol=1e-12)
+    assert same == pytest.approx(likelihood)

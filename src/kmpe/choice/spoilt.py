@@ -3,12 +3,14 @@
 Errors of good rows follow Student's t about 0, those of a share ε of spoilt rows another one, of a
 larger scale τ (Peel and McLachlan 2000),
 
-    (1 - ε) t(z; 0, s, ν) + ε t(z; μ, τ, ν').
+    (1 - ε) t(e; 0, s hᵢ, ν) + ε t(e; μ, τ hᵢ, ν'),
 
-So rows that are hard to predict (a small ν) are told from outliers that are far away (a large τ).
-These lie on both sides, as a Gaussian (μ = 0, infinite ν'), or on one (any μ, and ν' = ν, as rows
-between the good ones and the outliers are outliers, too). τ is at least 5 s, the distance of gross
-outliers (`FAR_OUT`), so that two components never share one heavy tail.
+where hᵢ is the local spread of row i, if it is known. So rows that are hard to predict (a large hᵢ,
+or a small ν) are told from outliers that are far away (a large τ). Outliers lie on both sides, as a
+Gaussian (μ = 0, infinite ν'), and then the larger hᵢ, the farther: where rows are hard to predict,
+an error is doubted less. Or they lie on one side, |μ| at least 2 τ, at the same place for every row
+(no hᵢ, and ν' = ν, as rows between the good ones and the outliers are outliers, too). τ is at least
+5 s, the distance of gross outliers (`FAR_OUT`), so that two components never share one heavy tail.
 
 The parameters are those of the largest likelihood, by expectation maximisation, and BIC (Schwarz
 1978) chooses between them and Student's t alone. The weight of a row is its posterior probability
@@ -32,6 +34,8 @@ _ENOUGH = 1e-5
 # The half of least variance has the scale 1, so that Student's t has at least 0.5. If most rows
 # were predicted exactly, it would be 0.
 _LEAST = 0.1
+# Spoilt rows on one side: hardly any are on the other.
+_ASIDE = 2.0
 # Squares are finite.
 _FARTHEST = 1e50
 
@@ -63,7 +67,20 @@ class _Student(NamedTuple):
         return np.asarray(((z - self.centre) / self.scale) ** 2)
 
 
-def judged(e: Array, a: Array) -> tuple[Array, float]:
+class _Errors(NamedTuple):
+    """Errors in units of their spread, and of a typical spread; logarithms of spreads; weights."""
+
+    u: Array
+    z: Array
+    log_h: Array
+    a: Array
+
+    @property
+    def far(self) -> Mask:
+        return np.asarray(np.abs(self.u) > FAR_OUT)
+
+
+def judged(e: Array, a: Array, spread: Array | None = None) -> tuple[Array, float]:
     """Return for each error the probability that its row is good, and their log likelihood by BIC.
 
     Parameters
@@ -72,6 +89,8 @@ def judged(e: Array, a: Array) -> tuple[Array, float]:
         Errors of predictions for rows that were not fitted.
     a : array of shape (n,)
         Sample weights, as numbers of repeats.
+    spread : array of shape (n,), optional
+        The spread of the errors of good rows, up to a factor; by default all rows have the same.
 
     Examples
     --------
@@ -81,18 +100,21 @@ def judged(e: Array, a: Array) -> tuple[Array, float]:
     >>> float(good[:40].max().round(2)), float(good[40:].min().round(2))
     (0.0, 1.0)
     """
-    centre, scale = centred_scale(e, a)
-    z = np.clip((e - centre) / scale, -_FARTHEST, _FARTHEST)
-    far = np.abs(z) > FAR_OUT
-    ones = np.ones(len(z))
+    log_h = np.zeros(len(e)) if spread is None else np.log(spread)
+    log_h = log_h - np.average(log_h, weights=a)
+    h = np.exp(log_h)
+    centre, scale = centred_scale(e / h, a)
+    u, z = ((x - centre) / scale for x in (e / h, e))
+    errors = _Errors(np.clip(u, -_FARTHEST, _FARTHEST), np.clip(z, -_FARTHEST, _FARTHEST), log_h, a)
+    ones = np.ones(len(e))
     parameter, most, best = 0.5 * np.log(a.sum()), -np.inf, ones
     for freedom in _FREEDOMS:
         core = _Student(0.0, 1.0, freedom)
         heavy = parameter * (freedom < np.inf)
-        fits = [(_alone(core, z, a), ones)]
-        if far[a > 0].any():
+        fits = [(_alone(core, errors), ones)]
+        if errors.far[a > 0].any():
             for one_sided in (False, True):
-                likelihood, good = _mixed(core, one_sided, z, a, far)
+                likelihood, good = _mixed(core, one_sided, errors)
                 fits.append((likelihood - (2 + one_sided) * parameter, good))
         for value, good in fits:
             if value - heavy > most:
@@ -100,34 +122,39 @@ def judged(e: Array, a: Array) -> tuple[Array, float]:
     return best, most - float(a.sum()) * float(np.log(scale))
 
 
-def _alone(core: _Student, z: Array, a: Array) -> float:
+def _alone(core: _Student, errors: _Errors) -> float:
     """Return the largest log likelihood without spoilt rows."""
+    u, _, log_h, a = errors
     before, now = -np.inf, -np.inf
     while now - before > _ENOUGH * a.sum() or now == -np.inf:
-        core = core.step(z, a, centred=True)
-        before, now = now, float(a @ core.log_density(z))
+        core = core.step(u, a, centred=True)
+        before, now = now, float(a @ (core.log_density(u) - log_h))
     return now
 
 
-def _mixed(core: _Student, one_sided: bool, z: Array, a: Array, far: Mask) -> tuple[float, Array]:
+def _mixed(core: _Student, one_sided: bool, errors: _Errors) -> tuple[float, Array]:
     """Return the largest log likelihood with spoilt rows, and the probabilities of good ones.
 
-    Gross outliers are the spoilt rows of the start.
+    Gross outliers are the spoilt rows of the start. If these are not on one side, there is none.
     """
-    bad = np.where(far, 0.99, 0.01)
-    other = _Student(0.0, 1.0, np.inf).step(z, a * bad, centred=not one_sided)
+    u, z, log_h, a = errors
+    bad = np.where(errors.far, 0.99, 0.01)
+    v, log_v = (z, 0.0) if one_sided else (u, log_h)
+    other = _Student(0.0, 1.0, np.inf).step(v, a * bad, centred=not one_sided)
     other = other._replace(freedom=core.freedom if one_sided else np.inf)
     before, now = -np.inf, -np.inf
     while now - before > _ENOUGH * a.sum() or now == -np.inf:
         share = float(np.average(bad, weights=a))
         if share * a.sum() < 1:
             return -np.inf, 1 - bad
-        other = other.step(z, a * bad, centred=not one_sided)
-        core = core.step(z, a * (1 - bad), centred=True)
+        other = other.step(v, a * bad, centred=not one_sided)
+        core = core.step(u, a * (1 - bad), centred=True)
         other = other._replace(scale=max(other.scale, FAR_OUT * core.scale))
-        inner = np.log1p(-share) + core.log_density(z)
-        outer = np.log(share) + other.log_density(z)
+        inner = np.log1p(-share) + core.log_density(u) - log_h
+        outer = np.log(share) + other.log_density(v) - log_v
         both = np.logaddexp(inner, outer)
         bad = np.exp(outer - both)
         before, now = now, float(a @ both)
+    if one_sided and abs(other.centre) < _ASIDE * other.scale:
+        return -np.inf, 1 - bad
     return now, 1 - bad

@@ -16,8 +16,12 @@ from kmpe.foreign import asarray
 __all__ = ["row_products"]
 
 
+# Rows and columns of the largest tile: 8 x 4 with AVX2, up to 24 x 8 with AVX-512.
+_TILE = 8
+
+
 def row_products(X: Any, W: npt.NDArray[Any]) -> Array:
-    """Return X W. The rows of a NumPy array are filled up to whole tiles, of 8 rows at most.
+    """Return X W. Rows of a NumPy array, and columns of W, are filled up to whole tiles.
 
     Examples
     --------
@@ -25,8 +29,11 @@ def row_products(X: Any, W: npt.NDArray[Any]) -> Array:
     array([[1.],
            [2.]])
     """
-    missing = -X.shape[0] % 8
-    if not isinstance(X, np.ndarray) or missing == 0:
+    n, width = X.shape[0], W.shape[1]
+    if not isinstance(X, np.ndarray) or n % _TILE == width % _TILE == 0:
         return asarray(X @ W)
-    filled = np.concatenate([X, np.zeros((missing, X.shape[1]), X.dtype)])
-    return asarray((filled @ W)[: len(X)])
+    if n % _TILE:
+        X = np.concatenate([X, np.zeros((-n % _TILE, X.shape[1]), X.dtype)])
+    if width > _TILE and width % _TILE:  # a single tile has no rest
+        W = np.concatenate([W, np.zeros((len(W), -width % _TILE), W.dtype)], axis=1)
+    return asarray((X @ W)[:n, :width])

@@ -133,7 +133,7 @@ def high_breakdown(H: Array, T: Array, a: Array, n: float | None = None, seed: i
         status = Status.GUARDED if subsets or k == 0 else Status.DIRECTIONS
         theta, scale = s_estimate(data, first, seed if subsets else None)
     exact = _exact(Z, T, theta)
-    share = float(a @ exact)
+    share = 1.0 if exact.all() else float(a @ exact)  # rounded sums may be below 1
     # From here on no more rows are left than the M-scale forgives, and it is 0.
     if share >= 1 - data.b:
         theta = theta + steps(Z, (a * exact)[None], data.residuals(theta[None]))[0]

@@ -94,7 +94,9 @@ class Learner:
         """Return a copy of the learner, fitted to some of the rows with weights w."""
         w = self.used(w) * (1.0 if self.given is None else self.given)
         kept = np.flatnonzero(w > 0 if rows is None else rows & (w > 0))
-        weights = {} if self.key is None else {self.key: w[kept]}
+        # Without weights a forest draws its samples by other random numbers than with equal ones.
+        equal = self.given is None and bool(np.all(w[kept] == 1))
+        weights = {} if self.key is None or equal else {self.key: w[kept]}
         if self.key is None and self.given is not None:
             kept = np.repeat(kept, counted_weights(self.given)[0][kept].astype(np.intp))
         X, y = _safe_indexing(self.X, kept), _safe_indexing(self.y, kept)

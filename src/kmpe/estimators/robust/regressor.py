@@ -13,7 +13,7 @@ from kmpe.choice.noise import infer
 from kmpe.estimators.inputs import check_loss, set_parameters
 from kmpe.estimators.robust.base import RobustLearner
 from kmpe.estimators.robust.learner import Learner, given_folds
-from kmpe.estimators.robust.rounds import Round, believed, bounded, descent
+from kmpe.estimators.robust.rounds import accepted, bounded, descent
 from kmpe.estimators.robust.spread import weighed
 from kmpe.inference.intervals import around, radius
 from kmpe.inference.outliers import scaled_residuals
@@ -27,10 +27,10 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
 
     Rows are weighed by the errors of fits without them, over rounds in which σ comes down from
     wide to the noise. Rounds are compared by the mean log density of their errors, which a few
-    gross ones do not decide. The last fit weighs rows by their probability of being good, given the
-    errors of the accepted round in units of their local spread. Where no round predicts better than
-    the plain fit, beyond chance, all rows keep their weight: a regressor on clean targets pays
-    nothing but the time.
+    gross ones do not decide, and those that the best does not beat, beyond chance, are accepted.
+    The last fit weighs rows by their probability of being good, given the errors of the accepted
+    rounds in units of their local spread. Where the plain fit is accepted, all rows keep their
+    weight: a regressor on clean targets pays nothing but the time.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
         least half the weight (trimming).
     loss : "adaptive" or Loss, default="adaptive"
         "adaptive" weighs rows of the last fit by their probability of being good. A loss of this
-        package weighs the errors of the accepted round; rows that happen to be predicted well count
+        package weighs the errors of the best round; rows that happen to be predicted well count
         no more than others. Rows below a tenth of the weight are left out.
     cv : int or splitter, default=5
         The number of folds, or a scikit-learn splitter that tests each row once. Folds are
@@ -71,8 +71,8 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
     scale_ : float
         Their MAD.
     loss_ : Loss
-        The given loss, with a number for σ; if adaptive, that of the accepted round, `Tukey` or, if
-        all rows keep their weight, `Squared`.
+        The given loss, with a number for σ; if adaptive, that of the best round, `Tukey` or, if all
+        rows keep their weight, `Squared`.
     noise_ : str
         The distribution of the errors in words; empty for several targets.
     history_ : list of dict
@@ -135,24 +135,22 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
             return np.asarray(T2 - learner.predicted(w, T2.shape))
 
         rounds = self._watched(descent(T2, a, errors, self.max_rounds), a)
-        best = believed(rounds, a)
-        self.loss_, w = self._weigh(best, a, learner, T2)
+        equal = accepted(rounds, a)
+        E, self.loss_, w = equal[0].errors, equal[0].loss, equal[0].weights
+        if not isinstance(self.loss, str):
+            s = np.einsum("ij,ij->i", E, E)
+            self.loss_ = self.loss.resolve(s, a, E.shape[1])
+            w = bounded(self.loss_, E, a)
+        elif not self.loss_.quadratic:
+            w = weighed(equal, a, learner, T2)
         self.estimator_ = learner.fit(w)
         self.weights_ = learner.used(w)
         self.outliers_: Mask = self.weights_ == 0
-        self.residuals_ = best.errors.reshape(T.shape)
-        self.outlier_scores_, self.scale_ = scaled_residuals(best.errors, a, 0)
-        self.noise_ = str(infer(best.errors[:, 0], a)) if T2.shape[1] == 1 else ""
-        self.history_ = [{**this.record(a), "believed": this is best} for this in rounds]
+        self.residuals_ = E.reshape(T.shape)
+        self.outlier_scores_, self.scale_ = scaled_residuals(E, a, 0)
+        self.noise_ = str(infer(E[:, 0], a)) if T2.shape[1] == 1 else ""
+        self.history_ = [{**this.record(a), "believed": this in equal} for this in rounds]
         self._sample_weight = a
-
-    def _weigh(self, best: Round, a: Array, learner: Learner, T: Array) -> tuple[Loss, Array]:
-        """Return the loss of the accepted round, or the given one, and weights of the last fit."""
-        if isinstance(self.loss, str):
-            return best.loss, weighed(best, a, learner, T)
-        s = np.einsum("ij,ij->i", best.errors, best.errors)
-        loss = self.loss.resolve(s, a, best.errors.shape[1])
-        return loss, bounded(loss, best.errors, a)
 
     def predict(self, X: Any, return_interval: float | None = None) -> Any:
         """Return the predicted targets.

@@ -13,9 +13,9 @@ round to round, and the entropy of the errors decides how far.
   still. So a round counts only if it predicts all rows better than the rounds before, by the mean
   log density of its errors (`kmpe.choice.evidence`), to which a spoilt row contributes equally in
   all rounds.
-- The accepted round is a wide one, which keeps most of the rows that are hard to predict. Its
-  errors in units of their local spread give the weights of the last fit
-  (`kmpe.estimators.robust.spread`).
+- Errors vary by chance from round to round. The rounds that the best does not significantly beat
+  are accepted, and the weights of the last fit are means over them, from errors in units of their
+  local spread (`kmpe.estimators.robust.spread`).
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from kmpe.choice.evidence import surprise
 from kmpe.losses import Loss, Squared, Tukey
 from kmpe.losses.scale import centred_scale, mad
 
-__all__ = ["LEAST", "Round", "believed", "bounded", "descent", "distances"]
+__all__ = ["LEAST", "Round", "accepted", "bounded", "descent", "distances"]
 
 Errors = Callable[[Array], Array]
 
@@ -115,17 +115,16 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
         before = mean
 
 
-def believed(rounds: list[Round], a: Array) -> Round:
-    """Return the accepted round: the largest σ that the best round does not significantly beat.
+def accepted(rounds: list[Round], a: Array) -> list[Round]:
+    """Return the best round and those that it does not significantly beat, the best first.
 
-    As in the one-standard-error rule (Breiman and others 1984), since a smaller σ leaves out more
-    rows that are hard to predict.
+    The plain round alone, unless the best is significantly better.
     """
-    best = min(rounds, key=lambda this: float(np.average(this.surprise, weights=a)))
-    if not best.beats(rounds[0], a):
-        return rounds[0]
-    equal = (this for this in rounds[1:] if not best.beats(this, a))
-    return max(equal, key=lambda this: this.loss.scale)
+    ranked = sorted(rounds, key=lambda this: float(np.average(this.surprise, weights=a)))
+    best, plain = ranked[0], rounds[0]
+    if not best.beats(plain, a):
+        return [plain]
+    return [this for this in ranked if not best.beats(this, a)]
 
 
 def bounded(loss: Loss, E: Array, a: Array) -> Array:

@@ -23,13 +23,13 @@ from kmpe.estimators.robust.rounds import LEAST, Round, distances
 __all__ = ["likelier", "local_spread", "weighed"]
 
 
-def weighed(best: Round, a: Array, learner: Learner, T: Array) -> Array:
+def weighed(rounds: list[Round], a: Array, learner: Learner, T: Array) -> Array:
     """Return the weights of the last fit: the probability of each row to be good.
 
     Parameters
     ----------
-    best : Round
-        The accepted round; without a robust loss all rows are good.
+    rounds : list of Round
+        The accepted rounds. Their probabilities are averaged.
     a : array of shape (n,)
         Sample weights.
     learner : Learner
@@ -37,33 +37,37 @@ def weighed(best: Round, a: Array, learner: Learner, T: Array) -> Array:
     T : array of shape (n, q)
         Its targets; a row is good if all of them are.
     """
-    if best.loss.quadratic:
-        return best.weights
-    spread = local_spread(best, a, learner, T)
-    w = np.prod([likelier(e, spread, a) for e in best.errors.T], axis=0)
+    E = np.array([this.errors for this in rounds])
+    w = np.mean([this.weights for this in rounds], axis=0)
+    spread = local_spread(E.mean(axis=0), w, a, learner, T)
+    good = [np.prod([likelier(e, spread, a) for e in errors.T], axis=0) for errors in E]
+    w = np.mean(good, axis=0)
     return np.where(w < LEAST, 0.0, w)
 
 
 def likelier(e: Array, spread: Array, a: Array) -> Array:
     """Return the probability of each error to be good, with the spread if they are likelier so."""
-    local, likelihood = judged(e / spread, a)
+    local, likelihood = judged(e, a, spread)
     alone, other = judged(e, a)
-    return local if likelihood - float(a @ np.log(spread)) > other else alone
+    return local if likelihood > other else alone
 
 
-def local_spread(best: Round, a: Array, learner: Learner, T: Array) -> Array:
-    """Return the out-of-fold prediction of each row's spread, up to a factor."""
-    far, scale = distances(best.errors, a)
+def local_spread(E: Array, w: Array, a: Array, learner: Learner, T: Array) -> Array:
+    """Return the out-of-fold prediction of each row's spread, up to a factor.
+
+    ``E`` are the errors of fits with weights ``w``.
+    """
+    far, scale = distances(E, a)
     logs = np.log(np.hypot(far / scale, 1.0))
     # In the range of the targets: learners may have options in their unit, or refuse values.
-    kept = (best.weights > 0) & (a > 0)
+    kept = (w > 0) & (a > 0)
     most = float(logs[kept].max())
     if most == 0:
         return np.ones(len(a))
     low, high = T[kept].min(axis=0), T[kept].max(axis=0)
     U = low + (high - low) * (np.minimum(logs, most) / most)[:, None]
     other = replace(learner, y=U.reshape(np.shape(learner.y)))
-    P = other.predicted(best.weights, T.shape)
+    P = other.predicted(w, T.shape)
     varies = high > low
     predicted = np.mean(((P - low) / np.where(varies, high - low, 1.0))[:, varies], axis=1)
     return np.asarray(np.exp(most * np.clip(predicted, 0.0, 1.0)))
