@@ -7,7 +7,7 @@ from kmpe.choice.spoilt import judged
 
 
 def probably_good(e, a):
-    return judged(e, a)[0]
+    return judged(e, a).good
 
 
 def drawn(seed, freedom, n=500):
@@ -70,10 +70,10 @@ def test_a_known_spread_belongs_to_good_rows_and_not_to_spoilt_ones():
     h = np.where(np.arange(600) < 120, 12.0, 1.0)
     e, bad = h * rng.normal(size=600), rng.random(600) < 0.1
     e[bad] += 120
-    good, likelihood = judged(e, np.ones(600), h)
+    good, density, evidence = judged(e, np.ones(600), h)
     assert good[bad].max() < 0.01
     assert good[~bad].min() > 0.9
-    assert judged(e, np.ones(600))[1] < likelihood - 100
-    again, same = judged(e, np.ones(600), 3 * h)
-    np.testing.assert_allclose(again, good, atol=1e-12)
-    assert same == pytest.approx(likelihood)
+    assert density.sum() > evidence > judged(e, np.ones(600)).evidence + 100
+    again = judged(e, np.ones(600), 3 * h)
+    np.testing.assert_allclose(again.good, good, atol=1e-12)
+    assert again.evidence == pytest.approx(evidence)

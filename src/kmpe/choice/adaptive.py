@@ -61,14 +61,14 @@ class AdaptiveLoss:
         start: Start = begun.details
         if start.scale == 0:
             return _exact(begun)
-        problem, sample = begun.problem, begun.sample
         if start.status is not Status.FEW_ROWS:
-            problem, sample = _without(BadLeverage.of(sample.rows, start), begun)
+            begun = _without(BadLeverage.of(begun.sample.rows, start), begun)
+        problem, sample = begun.problem, begun.sample
         # With fewer than 2.5 rows per coefficient the noise cannot be estimated: for 60 rows of 28
         # inputs 95% intervals of a chosen loss cover 85 to 91%, those of the plain loss 95 to 98%,
         # and its slopes have 0.8 of the squared error (`python benchmarks/coverage.py`).
         if 2 * start.n < 5 * problem.rows.n_features:
-            return self._few_rows(replace(begun, problem=problem, sample=sample))
+            return self._few_rows(begun)
         a, theta = sample.sample_weight, begun.theta
         counts = _counted(problem, sample).a
         V = root_of_inverse(sample.gram() * (counts.sum() / a.sum()))
@@ -81,7 +81,7 @@ class AdaptiveLoss:
                 return Chosen(problem, sample, theta, Squared(), caution=begun.caution)
             choice = choose_loss(R, sample_weight=counts, leverage=leverages, grain=grain)
             theta = self._fit(sample, choice.loss, theta)
-        return self._checked(problem, sample, theta, choice, begun)
+        return self._checked(replace(begun, theta=theta), choice)
 
     def _few_rows(self, begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
         """Return the plain loss at the scale of the start, for few rows."""
@@ -89,15 +89,9 @@ class AdaptiveLoss:
         theta = self._fit(begun.sample, loss, begun.theta)
         return _chosen(begun.problem, begun.sample, theta, loss, Looked(None, None), begun.caution)
 
-    def _checked(
-        self,
-        problem: Ridge,
-        sample: Ridge,
-        theta: Array,
-        choice: Choice,
-        begun: Begun[Ridge, Array],
-    ) -> Chosen[Ridge, Array]:
+    def _checked(self, begun: Begun[Ridge, Array], choice: Choice) -> Chosen[Ridge, Array]:
         """Return the choice, or the plain loss if slopes differ, with adapted penalties."""
+        problem, sample, theta = begun.problem, begun.sample, begun.theta
         # At this level one in a thousand data sets with independent noise is rejected.
         level = 1e-3
         loss, caution, plain = choice.loss, begun.caution, None
@@ -129,17 +123,17 @@ class AdaptiveLoss:
 
 def _exact(begun: Begun[Ridge, Array]) -> Chosen[Ridge, Array]:
     """Return least squares on the rows that the start fits exactly, which are the majority."""
-    problem, sample = _without(Inexact(begun.theta), begun)
+    begun = _without(Inexact(begun.theta), begun)
     caution = begun.caution or (begun.details.sentence if begun.details.exact < 1 else "")
-    return Chosen(problem, sample, begun.theta, Squared(), caution=caution)
+    return Chosen(begun.problem, begun.sample, begun.theta, Squared(), caution=caution)
 
 
-def _without(rule: BadLeverage | Inexact, begun: Begun[Ridge, Array]) -> tuple[Ridge, Ridge]:
-    """Return the problem and its sample with weight 0 for the rows that a rule marks."""
-    problem = replace(begun.problem, rows=begun.problem.rows.without(rule))
-    if begun.sample is begun.problem:
-        return problem, problem
-    return problem, replace(begun.sample, rows=begun.sample.rows.without(rule))
+def _without(rule: BadLeverage | Inexact, begun: Begun[Ridge, Array]) -> Begun[Ridge, Array]:
+    """Return the start with weight 0 for the rows that a rule marks."""
+    problem = sample = replace(begun.problem, rows=begun.problem.rows.without(rule))
+    if begun.sample is not begun.problem:
+        sample = replace(begun.sample, rows=begun.sample.rows.without(rule))
+    return replace(begun, problem=problem, sample=sample)
 
 
 def _counted(problem: Ridge, sample: Ridge) -> Rows:

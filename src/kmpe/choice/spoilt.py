@@ -25,7 +25,7 @@ from scipy.special import gammaln
 from kmpe.arrays import Array, Mask
 from kmpe.losses.scale import FAR_OUT, centred_scale
 
-__all__ = ["judged"]
+__all__ = ["Judged", "judged"]
 
 # The same as of `kmpe.choice.believable`: neighbours differ by less than a few hundred rows tell.
 _FREEDOMS = (np.inf, 20.0, 10.0, 6.0, 4.0, 3.0, 2.0)
@@ -80,8 +80,17 @@ class _Errors(NamedTuple):
         return np.asarray(np.abs(self.u) > FAR_OUT)
 
 
-def judged(e: Array, a: Array, spread: Array | None = None) -> tuple[Array, float]:
-    """Return for each error the probability that its row is good, and their log likelihood by BIC.
+class Judged(NamedTuple):
+    """What errors tell: the probability of each row to be good, the log density of each error."""
+
+    good: Array
+    log_density: Array
+    #: The log likelihood by BIC.
+    evidence: float
+
+
+def judged(e: Array, a: Array, spread: Array | None = None) -> Judged:
+    """Return for each error the probability that its row is good.
 
     Parameters
     ----------
@@ -96,7 +105,7 @@ def judged(e: Array, a: Array, spread: Array | None = None) -> tuple[Array, floa
     --------
     >>> e = np.random.default_rng(0).standard_t(3, size=200)
     >>> e[:40] += 100
-    >>> good, _ = judged(e, np.ones(200))
+    >>> good = judged(e, np.ones(200)).good
     >>> float(good[:40].max().round(2)), float(good[40:].min().round(2))
     (0.0, 1.0)
     """
@@ -106,34 +115,35 @@ def judged(e: Array, a: Array, spread: Array | None = None) -> tuple[Array, floa
     centre, scale = centred_scale(e / h, a)
     u, z = ((x - centre) / scale for x in (e / h, e))
     errors = _Errors(np.clip(u, -_FARTHEST, _FARTHEST), np.clip(z, -_FARTHEST, _FARTHEST), log_h, a)
-    ones = np.ones(len(e))
-    parameter, most, best = 0.5 * np.log(a.sum()), -np.inf, ones
+    parameter, best = 0.5 * np.log(a.sum()), Judged(u, u, -np.inf)
     for freedom in _FREEDOMS:
         core = _Student(0.0, 1.0, freedom)
         heavy = parameter * (freedom < np.inf)
-        fits = [(_alone(core, errors), ones)]
+        fits = [_alone(core, errors)]
         if errors.far[a > 0].any():
             for one_sided in (False, True):
-                likelihood, good = _mixed(core, one_sided, errors)
-                fits.append((likelihood - (2 + one_sided) * parameter, good))
-        for value, good in fits:
-            if value - heavy > most:
-                most, best = value - heavy, good
-    return best, most - float(a.sum()) * float(np.log(scale))
+                fit = _mixed(core, one_sided, errors)
+                fits.append(fit._replace(evidence=fit.evidence - (2 + one_sided) * parameter))
+        for fit in fits:
+            if fit.evidence - heavy > best.evidence:
+                best = fit._replace(evidence=fit.evidence - heavy)
+    unit = float(np.log(scale))
+    return Judged(best.good, best.log_density - unit, best.evidence - float(a.sum()) * unit)
 
 
-def _alone(core: _Student, errors: _Errors) -> float:
-    """Return the largest log likelihood without spoilt rows."""
+def _alone(core: _Student, errors: _Errors) -> Judged:
+    """Return the fit of the largest likelihood without spoilt rows."""
     u, _, log_h, a = errors
     before, now = -np.inf, -np.inf
     while now - before > _ENOUGH * a.sum() or now == -np.inf:
         core = core.step(u, a, centred=True)
-        before, now = now, float(a @ (core.log_density(u) - log_h))
-    return now
+        density = core.log_density(u) - log_h
+        before, now = now, float(a @ density)
+    return Judged(np.ones(len(u)), density, now)
 
 
-def _mixed(core: _Student, one_sided: bool, errors: _Errors) -> tuple[float, Array]:
-    """Return the largest log likelihood with spoilt rows, and the probabilities of good ones.
+def _mixed(core: _Student, one_sided: bool, errors: _Errors) -> Judged:
+    """Return the fit of the largest likelihood with spoilt rows.
 
     Gross outliers are the spoilt rows of the start. If these are not on one side, there is none.
     """
@@ -146,7 +156,7 @@ def _mixed(core: _Student, one_sided: bool, errors: _Errors) -> tuple[float, Arr
     while now - before > _ENOUGH * a.sum() or now == -np.inf:
         share = float(np.average(bad, weights=a))
         if share * a.sum() < 1:
-            return -np.inf, 1 - bad
+            return Judged(1 - bad, u, -np.inf)
         other = other.step(v, a * bad, centred=not one_sided)
         core = core.step(u, a * (1 - bad), centred=True)
         other = other._replace(scale=max(other.scale, FAR_OUT * core.scale))
@@ -156,5 +166,5 @@ def _mixed(core: _Student, one_sided: bool, errors: _Errors) -> tuple[float, Arr
         bad = np.exp(outer - both)
         before, now = now, float(a @ both)
     if one_sided and abs(other.centre) < _ASIDE * other.scale:
-        return -np.inf, 1 - bad
-    return now, 1 - bad
+        now = -np.inf
+    return Judged(1 - bad, both, now)

@@ -28,7 +28,7 @@ from kmpe.choice.evidence import surprise
 from kmpe.losses import Loss, Squared, Tukey
 from kmpe.losses.scale import centred_scale, mad
 
-__all__ = ["LEAST", "Round", "accepted", "bounded", "descent", "distances"]
+__all__ = ["LEAST", "Round", "accepted", "beats", "bounded", "descent", "distances"]
 
 Errors = Callable[[Array], Array]
 
@@ -48,17 +48,6 @@ class Round:
     errors: Array
     #: -log density of each row's errors.
     surprise: Array
-
-    def beats(self, other: "Round", a: Array) -> bool:
-        """Return whether rows are predicted significantly better than by another round.
-
-        By three standard errors of the mean difference: two would be 95% for one comparison, but
-        the best of several rounds is chosen.
-        """
-        gain = other.surprise - self.surprise
-        mean = float(np.average(gain, weights=a))
-        variance = float(np.average((gain - mean) ** 2, weights=a)) / float(a.sum())
-        return mean > 3 * float(np.sqrt(variance))
 
     def record(self, a: Array) -> dict[str, object]:
         """Return the entry of the round in ``history_``."""
@@ -115,16 +104,27 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
         before = mean
 
 
+def beats(gains: Array, a: Array) -> bool:
+    """Return whether the mean of the gains of all rows is significantly above 0.
+
+    By three standard errors: two would be 95% for one comparison, but the best of several rounds is
+    chosen.
+    """
+    mean = float(np.average(gains, weights=a))
+    variance = float(np.average((gains - mean) ** 2, weights=a)) / float(a.sum())
+    return mean > 3 * float(np.sqrt(variance))
+
+
 def accepted(rounds: list[Round], a: Array) -> list[Round]:
     """Return the best round and those that it does not significantly beat, the best first.
 
     The plain round alone, unless the best is significantly better.
     """
     ranked = sorted(rounds, key=lambda this: float(np.average(this.surprise, weights=a)))
-    best, plain = ranked[0], rounds[0]
-    if not best.beats(plain, a):
+    best, plain = ranked[0].surprise, rounds[0]
+    if not beats(plain.surprise - best, a):
         return [plain]
-    return [this for this in ranked if not best.beats(this, a)]
+    return [this for this in ranked if not beats(this.surprise - best, a)]
 
 
 def bounded(loss: Loss, E: Array, a: Array) -> Array:

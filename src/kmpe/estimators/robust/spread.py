@@ -16,9 +16,9 @@ from dataclasses import replace
 import numpy as np
 
 from kmpe.arrays import Array
-from kmpe.choice.spoilt import judged
+from kmpe.choice.spoilt import Judged, judged
 from kmpe.estimators.robust.learner import Learner
-from kmpe.estimators.robust.rounds import LEAST, Round, distances
+from kmpe.estimators.robust.rounds import LEAST, Round, beats, distances
 
 __all__ = ["likelier", "local_spread", "weighed"]
 
@@ -29,7 +29,8 @@ def weighed(rounds: list[Round], a: Array, learner: Learner, T: Array) -> Array:
     Parameters
     ----------
     rounds : list of Round
-        The accepted rounds. Their probabilities are averaged.
+        The accepted rounds. Probabilities are averaged over those whose errors are not
+        significantly less likely than those of another.
     a : array of shape (n,)
         Sample weights.
     learner : Learner
@@ -40,16 +41,18 @@ def weighed(rounds: list[Round], a: Array, learner: Learner, T: Array) -> Array:
     E = np.array([this.errors for this in rounds])
     w = np.mean([this.weights for this in rounds], axis=0)
     spread = local_spread(E.mean(axis=0), w, a, learner, T)
-    good = [np.prod([likelier(e, spread, a) for e in errors.T], axis=0) for errors in E]
-    w = np.mean(good, axis=0)
+    found = [[likelier(e, spread, a) for e in errors.T] for errors in E]
+    good = np.array([np.prod([each.good for each in these], axis=0) for these in found])
+    densities = np.array([np.sum([each.log_density for each in these], axis=0) for these in found])
+    best = densities[np.argmax(densities @ a)]
+    w = good[[not beats(best - density, a) for density in densities]].mean(axis=0)
     return np.where(w < LEAST, 0.0, w)
 
 
-def likelier(e: Array, spread: Array, a: Array) -> Array:
-    """Return the probability of each error to be good, with the spread if they are likelier so."""
-    local, likelihood = judged(e, a, spread)
-    alone, other = judged(e, a)
-    return local if likelihood > other else alone
+def likelier(e: Array, spread: Array, a: Array) -> Judged:
+    """Return the judgement of errors, with the spread if they are likelier so."""
+    local, alone = judged(e, a, spread), judged(e, a)
+    return local if local.evidence > alone.evidence else alone
 
 
 def local_spread(E: Array, w: Array, a: Array, learner: Learner, T: Array) -> Array:
