@@ -115,7 +115,7 @@ def judged(e: Array, a: Array, spread: Array | None = None) -> Judged:
     centre, scale = centred_scale(e / h, a)
     u, z = ((x - centre) / scale for x in (e / h, e))
     errors = _Errors(np.clip(u, -_FARTHEST, _FARTHEST), np.clip(z, -_FARTHEST, _FARTHEST), log_h, a)
-    parameter, best = 0.5 * np.log(a.sum()), Judged(u, u, -np.inf)
+    parameter, best = 0.5 * np.log(a.sum()), Judged(np.ones(len(e)), u, -np.inf)
     for freedom in _FREEDOMS:
         core = _Student(0.0, 1.0, freedom)
         heavy = parameter * (freedom < np.inf)
@@ -145,7 +145,8 @@ def _alone(core: _Student, errors: _Errors) -> Judged:
 def _mixed(core: _Student, one_sided: bool, errors: _Errors) -> Judged:
     """Return the fit of the largest likelihood with spoilt rows.
 
-    Gross outliers are the spoilt rows of the start. If these are not on one side, there is none.
+    Gross outliers are the spoilt rows of the start. Those on one side have the likelihood 0 if they
+    end up on both.
     """
     u, z, log_h, a = errors
     bad = np.where(errors.far, 0.99, 0.01)
