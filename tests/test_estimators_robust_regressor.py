@@ -6,9 +6,15 @@ import pytest
 import sklearn
 from joblib import parallel_config
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import make_friedman1
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    GradientBoostingRegressor,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, RepeatedKFold
 from sklearn.neighbors import KNeighborsRegressor
@@ -122,6 +128,42 @@ def test_what_is_known_of_the_rows():
     assert "outliers" in model.noise_ or "Student" in model.noise_
     surprises = [this["surprise"] for this in model.history_]
     assert surprises[0] > min(surprises)
+
+
+def steps(rng, n):
+    X = rng.uniform(size=(n, 3))
+    return X, np.floor(6 * X[:, 0]) + 2 * (X[:, 1] > 0.5) * X[:, 2] + 0.2 * rng.normal(size=n)
+
+
+def waves(rng, n):
+    X = rng.uniform(-1, 1, size=(n, 3))
+    noise = (0.05 + 0.6 * np.abs(X[:, 2])) * rng.normal(size=n)
+    return X, np.sin(4 * X[:, 0]) + X[:, 1] + noise
+
+
+@pytest.mark.parametrize(
+    ("draw", "inner"),
+    [
+        # Deep trees have a leaf for a row of any weight: no round was better, so all rows stayed.
+        (steps, ExtraTreesRegressor(20, random_state=0)),
+        # Some rounds follow groups of spoilt rows, and are nearly as good as others.
+        (steps, GradientBoostingRegressor(n_estimators=50, random_state=0)),
+        # All predictions move up alike: errors were as if the noise had two modes.
+        (waves, Ridge()),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_spoilt_targets_on_one_side_are_found_by_any_learner(draw, inner):
+    rng = np.random.default_rng(0)
+    X, y = draw(rng, 400)
+    X_new, y_new = draw(rng, 2000)
+    bad = rng.permutation(400) < 120
+    clean = clone(inner).fit(X[~bad], y[~bad])
+    y[bad] += 8 * y.std()
+    model = RobustRegressor(inner).fit(X, y)
+    assert model.weights_[bad].mean() < 0.01
+    errors = [np.sqrt(np.mean((fit.predict(X_new) - y_new) ** 2)) for fit in (model, clean)]
+    assert errors[0] < 1.1 * errors[1]
 
 
 def test_rows_that_are_hard_to_predict_are_told_from_spoilt_ones():

@@ -82,9 +82,11 @@ def test_the_best_round_and_its_equals_are_accepted_or_the_plain_one_alone():
     assert accepted([best, worse, equal], a) == [best]
 
 
-def test_a_gain_counts_from_three_standard_errors_on():
+def test_a_gain_counts_from_some_standard_errors_on():
     gains = np.tile([1.0, -1.0], 200)  # standard error 0.05
     a = np.ones(400)
-    assert beats(gains + 0.16, a)
-    assert not beats(gains + 0.14, a)
+    assert beats(gains + 0.06, a)
+    assert not beats(gains + 0.04, a)
+    assert beats(gains + 0.16, a, 3.0)
+    assert not beats(gains + 0.14, a, 3.0)
     assert not beats(-gains - 1, a)

@@ -89,7 +89,7 @@ class Judged(NamedTuple):
     evidence: float
 
 
-def judged(e: Array, a: Array, spread: Array | None = None) -> Judged:
+def judged(e: Array, a: Array, spread: Array | None = None, *, unbiased: bool = False) -> Judged:
     """Return for each error the probability that its row is good.
 
     Parameters
@@ -100,6 +100,9 @@ def judged(e: Array, a: Array, spread: Array | None = None) -> Judged:
         Sample weights, as numbers of repeats.
     spread : array of shape (n,), optional
         The spread of the errors of good rows, up to a factor; by default all rows have the same.
+    unbiased : bool
+        Whether good rows have the error 0 on average; otherwise their centre is that of the half of
+        the rows with the least variance.
 
     Examples
     --------
@@ -113,6 +116,7 @@ def judged(e: Array, a: Array, spread: Array | None = None) -> Judged:
     log_h = log_h - np.average(log_h, weights=a)
     h = np.exp(log_h)
     centre, scale = centred_scale(e / h, a)
+    centre = 0.0 if unbiased else centre
     u, z = ((x - centre) / scale for x in (e / h, e))
     errors = _Errors(np.clip(u, -_FARTHEST, _FARTHEST), np.clip(z, -_FARTHEST, _FARTHEST), log_h, a)
     parameter, best = 0.5 * np.log(a.sum()), Judged(np.ones(len(e)), u, -np.inf)

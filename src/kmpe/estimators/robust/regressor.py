@@ -27,7 +27,7 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
 
     Rows are weighed by the errors of fits without them, over rounds in which σ comes down from
     wide to the noise. Rounds are compared by the mean log density of their errors, which a few
-    gross ones do not decide, and those that the best does not beat, beyond chance, are accepted.
+    gross ones do not decide, and the best and its equals are accepted, up to one standard error.
     The last fit weighs rows by their probability of being good, given the errors of the accepted
     rounds in units of their local spread. Where the plain fit is accepted, all rows keep their
     weight: a regressor on clean targets pays nothing but the time.

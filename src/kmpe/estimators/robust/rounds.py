@@ -11,11 +11,11 @@ round to round, and the entropy of the errors decides how far.
 - σ is halved in each round, down to 95% efficiency at the scale of the errors.
 - Rows that are hard to predict resemble spoilt ones, and a fit without them predicts them worse
   still. So a round counts only if it predicts all rows better than the rounds before, by the mean
-  log density of its errors (`kmpe.choice.evidence`), to which a spoilt row contributes equally in
-  all rounds.
-- Errors vary by chance from round to round. The rounds that the best does not significantly beat
-  are accepted, and the weights of the last fit are means over them, from errors in units of their
-  local spread (`kmpe.estimators.robust.spread`).
+  log density of its errors as those of good and of spoilt rows (`kmpe.choice.spoilt`). A spoilt row
+  contributes about equally in all rounds.
+- Errors vary by chance from round to round. The best round and those within one standard error of
+  it are accepted, and the weights of the last fit are means over them, from errors in units of
+  their local spread (`kmpe.estimators.robust.spread`).
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kmpe.arrays import Array
-from kmpe.choice.evidence import surprise
+from kmpe.choice.spoilt import judged
 from kmpe.losses import Loss, Squared, Tukey
 from kmpe.losses.scale import centred_scale, mad
 
@@ -84,6 +84,16 @@ def descent(T: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round
         yield from _path(start, a, errors, n_rounds)
 
 
+def surprise(E: Array, a: Array) -> Array:
+    """Return -log density of each row's errors, summed over the targets.
+
+    They are those of good rows about 0 and of spoilt ones (`kmpe.choice.spoilt`), so that a bias
+    counts.
+    """
+    densities = [judged(e, a, unbiased=True).log_density for e in E.T]
+    return np.asarray(-np.sum(densities, axis=0))
+
+
 def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
     """Yield the rounds from one start, as long as they predict better than the one before."""
     sigma = before = np.inf
@@ -95,6 +105,7 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
         sigma = least if sigma == np.inf else max(least, sigma / 2)
         loss = Tukey(sigma)
         w = loss.weight(far**2)
+        w = np.where(w < LEAST, 0.0, w)
         E = errors(w)
         this = Round(loss, w, E, surprise(E, a))
         yield this
@@ -104,25 +115,23 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
         before = mean
 
 
-def beats(gains: Array, a: Array) -> bool:
-    """Return whether the mean of the gains of all rows is significantly above 0.
-
-    By three standard errors: two would be 95% for one comparison, but the best of several rounds is
-    chosen.
-    """
+def beats(gains: Array, a: Array, errors: float = 1.0) -> bool:
+    """Return whether the mean of the gains of all rows is above 0 by so many standard errors."""
     mean = float(np.average(gains, weights=a))
     variance = float(np.average((gains - mean) ** 2, weights=a)) / float(a.sum())
-    return mean > 3 * float(np.sqrt(variance))
+    return mean > errors * float(np.sqrt(variance))
 
 
 def accepted(rounds: list[Round], a: Array) -> list[Round]:
-    """Return the best round and those that it does not significantly beat, the best first.
+    """Return the best round and those within one standard error of it, the best first.
 
-    The plain round alone, unless the best is significantly better.
+    As in the one-standard-error rule (Breiman and others 1984). The plain round alone, unless the
+    best is significantly better.
     """
     ranked = sorted(rounds, key=lambda this: float(np.average(this.surprise, weights=a)))
     best, plain = ranked[0].surprise, rounds[0]
-    if not beats(plain.surprise - best, a):
+    # Two standard errors are 95% for one comparison, but the best of several rounds is chosen.
+    if not beats(plain.surprise - best, a, 3.0):
         return [plain]
     return [this for this in ranked if not beats(this.surprise - best, a)]
 

@@ -29,8 +29,8 @@ def weighed(rounds: list[Round], a: Array, learner: Learner, T: Array) -> Array:
     Parameters
     ----------
     rounds : list of Round
-        The accepted rounds. Probabilities are averaged over those whose errors are not
-        significantly less likely than those of another.
+        The accepted rounds. Probabilities are averaged over those whose errors are the likeliest,
+        or within one standard error of it.
     a : array of shape (n,)
         Sample weights.
     learner : Learner
