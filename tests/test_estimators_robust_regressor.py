@@ -186,6 +186,15 @@ def test_rows_that_are_hard_to_predict_are_told_from_spoilt_ones():
     assert np.mean(z[hard & ~bad] > 5) > 0.2
 
 
+@pytest.mark.parametrize("noise", [0.0, 1e-14, 1e-6])
+def test_rows_on_a_plane_are_told_from_others_however_small_the_noise(noise):
+    X, y, bad = plane(0)
+    y += noise * np.random.default_rng(1).normal(size=200) - (y - 30.0 * bad - X @ [1.0, 2.0, 3.0])
+    model = RobustRegressor(LinearRegression()).fit(X, y)
+    np.testing.assert_array_equal(model.outliers_, bad)
+    np.testing.assert_allclose(model.estimator_.coef_, [1, 2, 3], atol=1e-5)
+
+
 def test_the_spread_is_learnt_in_the_range_of_the_targets():
     """Shares need a logit, which refuses anything else."""
     X, y, _ = plane(0)

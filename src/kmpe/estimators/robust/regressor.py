@@ -8,7 +8,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from kmpe.arrays import Array, Mask
+from kmpe.arrays import ROUNDING, Array, Mask
 from kmpe.choice.noise import infer
 from kmpe.estimators.inputs import check_loss, set_parameters
 from kmpe.estimators.robust.base import RobustLearner
@@ -131,8 +131,12 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
         learner = Learner(self.estimator, X, y, given, folds, self.n_jobs)
         learner.check()
 
+        exact = ROUNDING * np.abs(T2).max(axis=0)
+
         def errors(w: Array) -> Array:
-            return np.asarray(T2 - learner.predicted(w, T2.shape))
+            E = T2 - learner.predicted(w, T2.shape)
+            # Errors of a constant target are rounding, which rounds must not be compared by.
+            return np.where((np.abs(E) <= exact).all(axis=0), 0.0, E)
 
         rounds = self._watched(descent(T2, a, errors, self.max_rounds), a)
         equal = accepted(rounds, a)
