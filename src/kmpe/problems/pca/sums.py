@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kmpe.arrays import LAST_DIGITS, ROUNDING, Array
-from kmpe.foreign import asarray
+from kmpe.foreign import asarray, self_product
 from kmpe.problems.base import Criterion
 from kmpe.rows.source import Block
 
@@ -100,7 +100,7 @@ class ScatterMatrix:
         aw = block.a * w
         root = np.sqrt(aw)
         Y = block.H * root[:, None]
-        return block.a @ rho, aw.sum(), Y.T @ Y, root @ Y
+        return block.a @ rho, aw.sum(), self_product(Y), root @ Y
 
 
 @dataclass(frozen=True)
