@@ -87,8 +87,7 @@ def test_without_penalty_it_is_the_minimum_norm_solution_of_numpy(shape, kind):
         H[:, -1] = H[:, 0]
     rows = Rows.of(sparse.csr_array(H) if kind == "sparse" else H, T)
     expected = np.linalg.lstsq(H, T, rcond=None)[0]
-    # Beside a column of 1e-9 times the size: 2.5e-9 by the kernels of AVX-512.
-    atol = (1e-8 if kind == "tiny" else 1e-9) * np.abs(expected).max()
+    atol = 1e-9 * np.abs(expected).max()
     np.testing.assert_allclose(least_squares(Ridge.of(rows)), expected, rtol=1e-6, atol=atol)
 
 
