@@ -14,20 +14,7 @@ import numpy as np
 from kmpe.arrays import Array
 from kmpe.choice.noise import GRID, infer
 
-__all__ = ["entropy_scale", "surprise"]
-
-
-def surprise(E: Array, a: Array) -> Array:
-    """Return -log f(eᵢ) of each row, shape (n,), summed over the targets.
-
-    Parameters
-    ----------
-    E : array of shape (n, q)
-        Errors of predictions for rows that were not fitted.
-    a : array of shape (n,)
-        Sample weights.
-    """
-    return np.asarray(np.sum([_surprise(e, a) for e in E.T], axis=0))
+__all__ = ["entropy_scale"]
 
 
 def entropy_scale(E: Array, a: Array) -> float:
@@ -43,11 +30,13 @@ def entropy_scale(E: Array, a: Array) -> float:
     """
     if not E[a > 0].any():
         return 0.0
-    mean = float(np.average(surprise(E, a), weights=a)) / E.shape[1]
+    surprise = np.sum([_surprise(e, a) for e in E.T], axis=0)
+    mean = float(np.average(surprise, weights=a)) / E.shape[1]
     return math.exp(mean - 0.5 * math.log(2 * math.pi * math.e))
 
 
 def _surprise(e: Array, a: Array) -> Array:
+    """Return -log f(eᵢ) of each row."""
     noise = infer(e, a)
     x = np.log(np.maximum(np.abs(e) / noise.sigma, GRID[0]))
     inside = np.interp(x, np.log(GRID), noise.log_density)

@@ -34,7 +34,7 @@ _ENOUGH = 1e-5
 # The half of least variance has the scale 1, so that Student's t has at least 0.5. If most rows
 # were predicted exactly, it would be 0.
 _LEAST = 0.1
-# Spoilt rows on one side: hardly any are on the other.
+# Spoilt rows are on one side if their centre is two scales from 0: of a Gaussian 2.3% are beyond.
 _ASIDE = 2.0
 # Squares are finite.
 _FARTHEST = 1e50

@@ -16,7 +16,7 @@ from kmpe.foreign import asarray
 __all__ = ["row_products"]
 
 
-# Rows and columns of the largest tile: 8 x 4 with AVX2, up to 24 x 8 with AVX-512.
+# Whole tiles have multiples of 4 or 8 rows and columns, with AVX2 and with AVX-512.
 _TILE = 8
 
 

@@ -2,7 +2,7 @@
 
 Out-of-fold errors are used, as a learner may overfit its training rows. Each round weights the rows
 by Tukey's biweight of their errors in the round before, and computes new errors. σ is lowered from
-round to round, and the entropy of the errors decides how far.
+round to round, and how likely the errors are decides how far.
 
 - There are two starts. One is the plain fit, which has learnt groups of rows that lie apart. The
   other is the univariate MCD of the targets (`shortest_half`), which withstands rows that are all
@@ -28,14 +28,14 @@ from kmpe.choice.spoilt import judged
 from kmpe.losses import Loss, Squared, Tukey
 from kmpe.losses.scale import centred_scale, mad
 
-__all__ = ["LEAST", "Round", "accepted", "beats", "bounded", "descent", "distances"]
+__all__ = ["Round", "accepted", "beats", "bounded", "descent", "distances", "trimmed"]
 
 Errors = Callable[[Array], Array]
 
-#: Rows of less weight are left out. A deep tree has a leaf for every row that is there: on
-#: Friedman's first function with a fifth of the targets spoilt LightGBM has 2.6 of the error
-#: without them if none is left out, 1.01 with 0.1 and 1.03 with 0.3.
-LEAST = 0.1
+# Rows of less weight are left out. A deep tree has a leaf for every row that is there: on
+# Friedman's first function with a fifth of the targets spoilt LightGBM has 2.6 of the error
+# without them if none is left out, 1.01 with 0.1 and 1.03 with 0.3.
+_LEAST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +79,12 @@ def descent(T: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round
     """
     ones = np.ones(len(T))
     E = errors(ones)
-    yield Round(Squared(), ones, E, surprise(E, a))
+    yield Round(Squared(), ones, E, _surprise(E, a))
     for start in (E, T):
         yield from _path(start, a, errors, n_rounds)
 
 
-def surprise(E: Array, a: Array) -> Array:
+def _surprise(E: Array, a: Array) -> Array:
     """Return -log density of each row's errors, summed over the targets.
 
     They are those of good rows about 0 and of spoilt ones (`kmpe.choice.spoilt`), so that a bias
@@ -104,10 +104,9 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
             return
         sigma = least if sigma == np.inf else max(least, sigma / 2)
         loss = Tukey(sigma)
-        w = loss.weight(far**2)
-        w = np.where(w < LEAST, 0.0, w)
+        w = trimmed(loss.weight(far**2))
         E = errors(w)
-        this = Round(loss, w, E, surprise(E, a))
+        this = Round(loss, w, E, _surprise(E, a))
         yield this
         mean = float(np.average(this.surprise, weights=a))
         if mean >= before:
@@ -152,8 +151,12 @@ def bounded(loss: Loss, E: Array, a: Array) -> Array:
             f"{loss} gives every row weight 0 (the errors of rows left out have scale "
             f"{np.sqrt(typical):.3g}): use loss='adaptive', or a larger sigma"
         )
-    w = np.minimum(w / unit, 1.0)
-    return np.where(w < LEAST, 0.0, w)
+    return trimmed(np.minimum(w / unit, 1.0))
+
+
+def trimmed(w: Array) -> Array:
+    """Return the weights without those that are too small: they are 0."""
+    return np.where(w < _LEAST, 0.0, w)
 
 
 def distances(E: Array, a: Array) -> tuple[Array, float]:

@@ -18,7 +18,7 @@ import numpy as np
 from kmpe.arrays import Array
 from kmpe.choice.spoilt import Judged, judged
 from kmpe.estimators.robust.learner import Learner
-from kmpe.estimators.robust.rounds import LEAST, Round, beats, distances
+from kmpe.estimators.robust.rounds import Round, beats, distances, trimmed
 
 __all__ = ["likelier", "local_spread", "weighed"]
 
@@ -45,8 +45,7 @@ def weighed(rounds: list[Round], a: Array, learner: Learner, T: Array) -> Array:
     good = np.array([np.prod([each.good for each in these], axis=0) for these in found])
     densities = np.array([np.sum([each.log_density for each in these], axis=0) for these in found])
     best = densities[np.argmax(densities @ a)]
-    w = good[[not beats(best - density, a) for density in densities]].mean(axis=0)
-    return np.where(w < LEAST, 0.0, w)
+    return trimmed(good[[not beats(best - density, a) for density in densities]].mean(axis=0))
 
 
 def likelier(e: Array, spread: Array, a: Array) -> Judged:
