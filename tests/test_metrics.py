@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import median_abs_deviation
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.decomposition import PCA
 from sklearn.metrics import make_scorer
@@ -127,13 +128,40 @@ def test_rows_that_do_not_belong_together_are_refused(options, sentence):
 # -- robust error ----------------------------------------------------------------------------
 
 
-def test_the_robust_error_is_the_deviation_of_gaussian_errors_and_has_their_unit():
+def test_the_robust_error_is_huber_s_loss_over_a_corner_from_the_targets_and_has_their_unit():
     e = np.random.default_rng(0).normal(size=2000)
-    assert robust_error(e, np.zeros(2000)) == pytest.approx(np.std(e), rel=0.03)
+    corner = 0.1 * median_abs_deviation(e, scale="normal")
+    size = np.abs(e)
+    by_hand = np.where(size < corner, e**2 / (2 * corner), size - corner / 2).mean()
+    assert robust_error(e, np.zeros(2000)) == pytest.approx(by_hand, rel=1e-3)
     assert robust_error(1e5 * e, np.zeros(2000)) == pytest.approx(1e5 * robust_error(e, 0 * e))
     assert robust_error(e[:5], e[:5]) == 0
     both = np.column_stack([e, 4 * e])
     assert robust_error(both, 0 * both) == pytest.approx(2 * robust_error(e, 0 * e))
+
+
+def test_the_robust_error_of_two_models_differs_by_their_predictions_however_far_a_target_is():
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=200)
+    one, other = y + 0.3 * rng.normal(size=200), y + 0.5 * rng.normal(size=200)
+    most = np.abs(one - other).mean()
+    for far in (1e3, 1e6, 1e9):
+        y[:60] = far
+        gain = robust_error(y, other) - robust_error(y, one)
+        assert 0 < gain < most
+
+
+def test_the_robust_error_of_targets_that_are_mostly_equal_is_the_mean_absolute_error():
+    y = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1e6])
+    assert robust_error(y, np.full(6, 0.5)) == pytest.approx(np.abs(y - 0.5).mean())
+
+
+def test_the_robust_error_forgives_no_group_that_a_model_predicts_badly():
+    # A scale of the model's own errors takes the tenth of the rows that it misses for outliers.
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(500) < 50, 20.0, 0.0) + rng.normal(size=500)
+    missed, rough = np.zeros(500), np.where(np.arange(500) < 50, 20.0, 0.0) + 0.5
+    assert robust_error(y, rough) < robust_error(y, missed)
 
 
 def test_the_robust_error_counts_weights_as_repeats():
