@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import sklearn
 from joblib import parallel_config
-from scipy import sparse
+from scipy import sparse, stats
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import make_friedman1
@@ -25,7 +25,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from kmpe import KMPE, Huber, RobustRegressor, Squared
 from kmpe.estimators.robust.learner import content_folds, weight_key
-from kmpe.estimators.robust.rounds import bounded
+from kmpe.estimators.robust.rounds import bounded, descent
 
 INNER = [Ridge(), DecisionTreeRegressor(max_depth=5, random_state=0), KNeighborsRegressor(2)]
 
@@ -163,6 +163,22 @@ def test_spoilt_targets_on_one_side_are_found_by_any_learner(draw, inner):
     assert model.weights_[bad].mean() < 0.01
     errors = [np.sqrt(np.mean((fit.predict(X_new) - y_new) ** 2)) for fit in (model, clean)]
     assert errors[0] < 1.1 * errors[1]
+
+
+def test_a_path_does_not_end_at_a_round_that_is_worse_by_chance():
+    rng = np.random.default_rng(0)
+    levels = (np.arange(300) + 0.5) / 300
+    gaussian, heavy = stats.norm.ppf(levels), stats.t(9).ppf(levels)
+    # The second has a smaller scale and a heavier tail, and is a little less likely.
+    rounds = iter([50 * gaussian, 40 * gaussian, 36.5 * heavy, 20 * gaussian, *[gaussian] * 30])
+    T = 1e4 * gaussian[:, None]
+    found = list(descent(T, np.ones(300), lambda _: rng.permutation(next(rounds))[:, None], 10))
+    surprises = [this.surprise.mean() for this in found]
+    assert surprises[2] > surprises[1]
+    sigmas = [this.loss.scale for this in found[1:]]
+    # The second path begins at the spread of the targets.
+    first = next(k for k in range(1, len(sigmas)) if sigmas[k] > sigmas[k - 1])
+    assert min(surprises[: first + 1]) < surprises[1] - 3
 
 
 def test_rows_that_are_hard_to_predict_are_told_from_spoilt_ones():

@@ -43,10 +43,10 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
         "adaptive" weighs rows of the last fit by their probability of being good. A loss of this
         package weighs the errors of the best round; rows that happen to be predicted well count
         no more than others. Rows below a tenth of the weight are left out.
-    cv : int or splitter, default=5
+    cv : int or splitter, default=10
         The number of folds, or a scikit-learn splitter that tests each row once. Folds are
         stratified by the targets and do not depend on the order of the rows.
-    max_rounds : int, default=6
+    max_rounds : int, default=10
         The most rounds from each of two starts (the errors of the plain fit, and the targets about
         their middle), beside the plain one. Each is a fit for each fold.
     n_jobs : int, optional
@@ -106,8 +106,8 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
         estimator: Any,
         loss: Loss | str = "adaptive",
         *,
-        cv: Any = 5,
-        max_rounds: int = 6,
+        cv: Any = 10,
+        max_rounds: int = 10,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,

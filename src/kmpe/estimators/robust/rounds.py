@@ -95,8 +95,12 @@ def _surprise(E: Array, a: Array) -> Array:
 
 
 def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
-    """Yield the rounds from one start, as long as they predict better than the one before."""
-    sigma = before = np.inf
+    """Yield the rounds from one start, until one is significantly worse than the one before.
+
+    At a wide σ, where most spoilt rows still count, rounds differ by chance: a path that ended at
+    the first that is not better would stay there.
+    """
+    sigma, before = np.inf, None
     for _ in range(n_rounds):
         far, scale = distances(E, a)
         least = Tukey.efficient * scale
@@ -108,10 +112,9 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
         E = errors(w)
         this = Round(loss, w, E, _surprise(E, a))
         yield this
-        mean = float(np.average(this.surprise, weights=a))
-        if mean >= before:
+        if before is not None and beats(this.surprise - before, a):
             return
-        before = mean
+        before = this.surprise
 
 
 def beats(gains: Array, a: Array, errors: float = 1.0) -> bool:
