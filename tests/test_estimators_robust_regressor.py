@@ -108,6 +108,37 @@ def test_targets_with_a_long_tail_are_not_outliers():
     assert model.weights_[np.argsort(y)[-20:]].mean() > 0.9
 
 
+def many_zeros(rng, n):
+    """Return rows of which two thirds have the target 0, as of claims or purchases."""
+    X = rng.normal(size=(n, 3))
+    amount = np.exp(0.5 * X[:, 2] + 0.5 * rng.normal(size=n))
+    return X, np.where(X[:, 0] + rng.normal(size=n) > 0.6, amount, 0.0)
+
+
+def skewed(rng, n):
+    """Return counts whose spread grows with their mean, as of visits to a doctor."""
+    X = rng.normal(size=(n, 3))
+    return X, rng.poisson(3 * np.exp(0.3 * X[:, 0]) * rng.gamma(0.7, size=n)).astype(float)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [Ridge(), DecisionTreeRegressor(min_samples_leaf=20, random_state=0)],
+    ids=["ridge", "tree"],
+)
+@pytest.mark.parametrize("draw", [many_zeros, skewed])
+def test_zeros_and_skewed_targets_are_not_outliers_of_each_other(draw, inner):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = draw(rng, 400)
+        model = RobustRegressor(inner).fit(X, y)
+        assert model.weights_.mean() > 0.85
+        bad = rng.permutation(400) < 120
+        model.fit(X, y + np.where(bad, 8 * y.std(), 0.0))
+        assert model.weights_[bad].mean() < 0.05
+        assert model.weights_[~bad].mean() > 0.8
+
+
 def test_rows_of_a_rare_group_are_not_outliers():
     rng = np.random.default_rng(1)
     X = np.column_stack([rng.normal(size=400), rng.random(400) < 0.05])

@@ -32,7 +32,7 @@ from kmpe.choice.dictionary import (
     shapes,
 )
 from kmpe.losses import Loss
-from kmpe.losses.scale import quantile
+from kmpe.losses.scale import quantile, scale_beyond_ties
 
 __all__ = ["GRID", "Noise", "granularity", "infer"]
 
@@ -113,12 +113,8 @@ def granularity(values: Array, a: Array) -> float:
 
 
 def _unit(r: Array, a: Array, grain: float) -> float:
-    """Return σ from the median of |r| beyond the most frequent value; without ties, the MAD.
-
-    It is the quantile of |r| at (1 + p) / 2, p the share of that value, over the normal one.
-    """
-    level = min((1 + grain) / 2, 1 - 0.5 / float(a.sum()))
-    sigma = quantile(np.abs(r), level, a) / float(ndtri((1 + level) / 2))
+    """Return σ from the median of |r| beyond the most frequent value; without ties, the MAD."""
+    sigma = scale_beyond_ties(r, a, grain)
     return sigma or float(np.sqrt(np.average(r * r, weights=a))) or 1.0
 
 

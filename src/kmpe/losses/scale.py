@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
-from scipy.special import chdtr, chdtrc, chdtri
+from scipy.special import chdtr, chdtrc, chdtri, ndtri
 
 from kmpe.arrays import ROUNDING, Array
 
@@ -23,6 +23,7 @@ __all__ = [
     "median",
     "middle",
     "quantile",
+    "scale_beyond_ties",
     "shortest_half",
     "silverman",
     "tied_cutoff",
@@ -177,10 +178,13 @@ def shortest_half(P: Array) -> tuple[Array, Array]:
     return np.asarray(centre), np.asarray(deviation)
 
 
-def centred_scale(e: Array, a: Array) -> tuple[float, float]:
+def centred_scale(e: Array, a: Array, grain: float = 0.0) -> tuple[float, float]:
     """Return centre and scale of values, each counted ``a`` times: their univariate MCD.
 
-    Where half of the values are equal the scale is the MAD, or what takes its place.
+    Where half of the values are equal the scale is the MAD, or what takes its place. If a share
+    ``grain`` of the rows ties in what the values are errors of, the scale is at least that of a
+    quarter of the others (`scale_beyond_ties`): with many ties and outliers, the good rows among
+    the others may be fewer than half.
 
     Examples
     --------
@@ -189,7 +193,25 @@ def centred_scale(e: Array, a: Array) -> tuple[float, float]:
     """
     counted = _repeated(e, a)
     centre, scale = shortest_half(counted[None])
-    return float(centre[0]), float(scale[0]) or mad((counted - centre) ** 2)
+    found = float(scale[0])
+    if grain * len(counted) > 1:
+        found = max(found, scale_beyond_ties(counted - centre, np.ones(len(counted)), grain, 0.25))
+    return float(centre[0]), found or mad((counted - centre) ** 2)
+
+
+def scale_beyond_ties(e: Array, a: Array, grain: float, share: float = 0.5) -> float:
+    """Return σ from the median of |e| beyond a share ``grain`` of ties; without ties, the MAD.
+
+    It is the quantile of |e| at p + q (1 - p) over the normal one, p the share of the ties and q,
+    that of the others, by default a half.
+
+    Examples
+    --------
+    >>> scale_beyond_ties(np.array([0.0, 0, 0, 0, 1, 2]), np.ones(6), 4 / 6)
+    0.723...
+    """
+    level = min(grain + share * (1 - grain), 1 - 0.5 / float(a.sum()))
+    return quantile(np.abs(e), level, a) / float(ndtri((1 + level) / 2))
 
 
 def _repeated(e: Array, a: Array) -> Array:

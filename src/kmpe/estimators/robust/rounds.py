@@ -24,11 +24,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from kmpe.arrays import Array
+from kmpe.choice.noise import granularity
 from kmpe.choice.spoilt import judged
 from kmpe.losses import Loss, Squared, Tukey
 from kmpe.losses.scale import centred_scale, mad
 
-__all__ = ["Round", "accepted", "beats", "bounded", "descent", "distances", "trimmed"]
+__all__ = [
+    "Round",
+    "accepted",
+    "beats",
+    "bounded",
+    "descent",
+    "distances",
+    "granularities",
+    "trimmed",
+]
 
 Errors = Callable[[Array], Array]
 
@@ -78,23 +88,33 @@ def descent(T: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round
         The largest number of rounds from each start.
     """
     ones = np.ones(len(T))
-    E = errors(ones)
-    yield Round(Squared(), ones, E, _surprise(E, a))
+    E, grains = errors(ones), granularities(T, a)
+    yield Round(Squared(), ones, E, _surprise(E, a, grains))
     for start in (E, T):
-        yield from _path(start, a, errors, n_rounds)
+        yield from _path(start, a, grains, errors, n_rounds)
 
 
-def _surprise(E: Array, a: Array) -> Array:
+def granularities(T: Array, a: Array) -> list[float]:
+    """Return the share of the most frequent value of each target."""
+    return [granularity(t, a) for t in T.T]
+
+
+def _surprise(E: Array, a: Array, grains: list[float]) -> Array:
     """Return -log density of each row's errors, summed over the targets.
 
     They are those of good rows about 0 and of spoilt ones (`kmpe.choice.spoilt`), so that a bias
     counts.
     """
-    densities = [judged(e, a, unbiased=True).log_density for e in E.T]
+    densities = [
+        judged(e, a, grain=grain, unbiased=True).log_density
+        for e, grain in zip(E.T, grains, strict=True)
+    ]
     return np.asarray(-np.sum(densities, axis=0))
 
 
-def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
+def _path(
+    E: Array, a: Array, grains: list[float], errors: Errors, n_rounds: int
+) -> Iterator[Round]:
     """Yield the rounds from one start, until one is significantly worse than the one before.
 
     At a wide σ, where most spoilt rows still count, rounds differ by chance: a path that ended at
@@ -102,7 +122,7 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
     """
     sigma, before = np.inf, None
     for _ in range(n_rounds):
-        far, scale = distances(E, a)
+        far, scale = distances(E, a, grains)
         least = Tukey.efficient * scale
         if sigma <= least:
             return
@@ -110,7 +130,7 @@ def _path(E: Array, a: Array, errors: Errors, n_rounds: int) -> Iterator[Round]:
         loss = Tukey(sigma)
         w = trimmed(loss.weight(far**2))
         E = errors(w)
-        this = Round(loss, w, E, _surprise(E, a))
+        this = Round(loss, w, E, _surprise(E, a, grains))
         yield this
         if before is not None and beats(this.surprise - before, a):
             return
@@ -162,11 +182,12 @@ def trimmed(w: Array) -> Array:
     return np.where(w < _LEAST, 0.0, w)
 
 
-def distances(E: Array, a: Array) -> tuple[Array, float]:
+def distances(E: Array, a: Array, grains: list[float]) -> tuple[Array, float]:
     """Return distances of errors from their middle, and their scale, in units of the first target.
 
     Several targets are put on one scale each, and have the root mean square of their distances.
     """
-    centre, scale = np.array([centred_scale(e, a) for e in E.T]).T
+    found = [centred_scale(e, a, grain) for e, grain in zip(E.T, grains, strict=True)]
+    centre, scale = np.array(found).T
     z = (E - centre) / scale
     return np.sqrt(np.mean(z * z, axis=1)) * scale[0], float(scale[0])

@@ -18,7 +18,7 @@ import numpy as np
 from kmpe.arrays import Array
 from kmpe.choice.spoilt import Judged, judged
 from kmpe.estimators.robust.learner import Learner
-from kmpe.estimators.robust.rounds import Round, beats, distances, trimmed
+from kmpe.estimators.robust.rounds import Round, beats, distances, granularities, trimmed
 
 __all__ = ["likelier", "local_spread", "weighed"]
 
@@ -41,16 +41,20 @@ def weighed(rounds: list[Round], a: Array, learner: Learner, T: Array) -> Array:
     E = np.array([this.errors for this in rounds])
     w = np.mean([this.weights for this in rounds], axis=0)
     spread = local_spread(E.mean(axis=0), w, a, learner, T)
-    found = [[likelier(e, spread, a) for e in errors.T] for errors in E]
+    grains = granularities(T, a)
+    found = [
+        [likelier(e, spread, a, grain) for e, grain in zip(errors.T, grains, strict=True)]
+        for errors in E
+    ]
     good = np.array([np.prod([each.good for each in these], axis=0) for these in found])
     densities = np.array([np.sum([each.log_density for each in these], axis=0) for these in found])
     best = densities[np.argmax(densities @ a)]
     return trimmed(good[[not beats(best - density, a) for density in densities]].mean(axis=0))
 
 
-def likelier(e: Array, spread: Array, a: Array) -> Judged:
+def likelier(e: Array, spread: Array, a: Array, grain: float) -> Judged:
     """Return the judgement of errors, with the spread if they are likelier so."""
-    local, alone = judged(e, a, spread), judged(e, a)
+    local, alone = judged(e, a, spread, grain=grain), judged(e, a, grain=grain)
     return local if local.evidence > alone.evidence else alone
 
 
@@ -59,7 +63,7 @@ def local_spread(E: Array, w: Array, a: Array, learner: Learner, T: Array) -> Ar
 
     ``E`` are the errors of fits with weights ``w``.
     """
-    far, scale = distances(E, a)
+    far, scale = distances(E, a, granularities(T, a))
     logs = np.log(np.hypot(far / scale, 1.0))
     # In the range of the targets: learners may have options in their unit, or refuse values.
     kept = (w > 0) & (a > 0)
