@@ -244,6 +244,23 @@ def test_spoilt_targets_are_found_and_cost_little():
     assert errors[1] < 1.3 * errors[0]
 
 
+def test_rows_beside_many_zeros_are_no_outliers():
+    """Two thirds of the targets are 0: the others had been outliers, and predictions nearly 0."""
+    errors, levels = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(900, 3))
+        y = np.exp(0.5 * X[:, 2] + 0.5 * rng.normal(size=900))
+        y[X[:, 0] + rng.normal(size=900) < 0.6] = 0.0
+        model = ELMRegressor().fit(X[:400], y[:400])
+        predicted = model.predict(X[400:])
+        errors.append(root_mean_squared_error(y[400:], predicted) / y[400:].std())
+        levels.append(predicted.mean() / y.mean())
+        assert model.outliers_.mean() < 0.3
+    assert np.mean(errors) < 0.97
+    assert np.mean(levels) > 0.5
+
+
 @pytest.mark.parametrize("size", [1e3, 1e100])
 def test_a_single_gross_target_does_no_harm(size):
     X, y = friedman(150, 1.0, 0)

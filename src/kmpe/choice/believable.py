@@ -8,9 +8,13 @@ distribution of these errors. If a normal or a Student's t fits them best, there
 heavy tails come from a function that is hard to predict, and every row has full weight. If one of
 these with a share of much wider errors does (Box and Tiao 1968), weights are posterior
 probabilities of the first component.
+
+Many equal targets, such as zeros, may be met so closely that all others look like outliers. As in
+`kmpe.choice.spoilt`, scales are those beyond a share p of ties, and good rows have at least p of
+them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -18,7 +22,7 @@ from scipy.special import gammaln
 
 from kmpe.arrays import Array, squared
 from kmpe.choice.process import Errors, Evidence, Theta
-from kmpe.losses.scale import mad
+from kmpe.losses.scale import mad, scale_beyond_ties
 
 __all__ = ["Mixture", "at_their_best", "weigh"]
 
@@ -107,29 +111,36 @@ def _log_unit(t: Array, freedom: float) -> Array:
     return np.asarray(unit - half * np.log1p(t / freedom))
 
 
-def weigh(errors: Errors, a: Array) -> tuple[Array, Mixture]:
-    """Return the weights of rows, and the distribution of errors that they come from."""
-    z = errors.scaled
+def weigh(errors: Errors, a: Array, grain: float = 0.0) -> tuple[Array, Mixture]:
+    """Return the weights of rows, and the distribution of errors that they come from.
+
+    ``grain`` is the share of the most frequent target.
+    """
+    z, unit, least = errors.scaled, 1.0, 0.0
+    if grain * len(z) > 1:
+        unit, least = max(1.0, scale_beyond_ties(z, a, grain, 0.25)), grain
     # Beyond the widest mixture one row would outweigh all others.
-    best = _likeliest(np.minimum(z, 300.0), a * (len(a) / a.sum()))
+    best = _likeliest(np.minimum(z / unit, 300.0), a * (len(a) / a.sum()), least)
+    best = replace(best, scale=best.scale * unit)
     return best.weight(z), best
 
 
-def _likeliest(z: Array, counts: Array) -> Mixture:
+def _likeliest(z: Array, counts: Array, least: float) -> Mixture:
     """Return the mixture of the largest likelihood, with a penalty for parameters.
 
     BIC (Schwarz 1978): the degrees of freedom are one more parameter, and outliers have two.
     """
     parameter, most, best = 0.5 * np.log(len(z)), -np.inf, Mixture(1.0)
+    scales = np.maximum(_SCALES, least)
     widths = np.append(1.0, _WIDTHS)
-    t = (z / (_SCALES[:, None] * widths)[:, :, None]) ** 2
+    t = (z / (scales[:, None] * widths)[:, :, None]) ** 2
     for freedom in _FREEDOMS:
-        log_densities = _log_unit(t, freedom) - np.log(_SCALES[:, None] * widths)[:, :, None]
+        log_densities = _log_unit(t, freedom) - np.log(scales[:, None] * widths)[:, :, None]
         charge = parameter if freedom < np.inf else 0.0
         plain = log_densities[:, 0] @ counts - charge
         i = int(np.argmax(plain))
         if plain[i] > most:
-            most, best = float(plain[i]), Mixture(float(_SCALES[i]), freedom)
+            most, best = float(plain[i]), Mixture(float(scales[i]), freedom)
         densities = np.exp(log_densities)
         for share in _SHARES.tolist():
             # An error beyond all numbers of a mixture makes it impossible, not an error.
@@ -138,27 +149,28 @@ def _likeliest(z: Array, counts: Array) -> Mixture:
             i, k = divmod(int(np.argmax(wide)), len(_WIDTHS))
             if wide[i, k] > most:
                 most = float(wide[i, k])
-                best = Mixture(float(_SCALES[i]), freedom, share, float(_WIDTHS[k]))
+                best = Mixture(float(scales[i]), freedom, share, float(_WIDTHS[k]))
     return best
 
 
-def at_their_best(evidence: Evidence, start: Theta) -> Errors:
+def at_their_best(evidence: Evidence, start: Theta, grain: float = 0.0) -> Errors:
     """Return the smallest leave-one-out error of each row along a path of length scales.
 
-    Their unit is the noise at the length scale that is best for most rows.
+    Their unit is the noise at the length scale that is best for most rows. ``grain`` is the share
+    of the most frequent target.
     """
     best, noise = np.full(evidence.Y.shape, np.inf), np.inf
     # From twice to a twentieth of the initial length scales, which suit most tables.
     for shift in (-1.5, -0.5, 0.5, 1.5):
-        E = _robust_errors(evidence, evidence.covariance(start.shifted(shift)))
+        E = _robust_errors(evidence, evidence.covariance(start.shifted(shift)), grain)
         s = np.einsum("ij,ij->i", E, E)
-        noise = min(noise, squared(mad(s, evidence.a, E.shape[1])))
+        noise = min(noise, squared(_scale(s, evidence.a, E.shape[1], grain)))
         closer = s < np.einsum("ij,ij->i", best, best)
         best = np.where(closer[:, None], E, best)
     return Errors(best, np.zeros(len(best)), noise)
 
 
-def _robust_errors(evidence: Evidence, K: Array) -> Array:
+def _robust_errors(evidence: Evidence, K: Array, grain: float) -> Array:
     """Return leave-one-out errors of a fit with the kernel K, with σ lowered to the noise.
 
     Steps are ridge fits to pseudo-values (Cox 1983), for which one eigendecomposition serves all.
@@ -184,13 +196,14 @@ def _robust_errors(evidence: Evidence, K: Array) -> Array:
 
     # A step reduces the influence of a far target only by its leverage: start near the others.
     s = np.einsum("ij,ij->i", Y, Y)
-    most = 10 * mad(s, evidence.a, Y.shape[1]) * np.sqrt(Y.shape[1])
+    most = 10 * _scale(s, evidence.a, Y.shape[1], grain) * np.sqrt(Y.shape[1])
     Z = Y * np.minimum(1.0, most / np.sqrt(np.maximum(s, squared(most))))[:, None]
     F, h, share = fit(Z)
     for factor in (16.0, 8.0, 4.0, 3.0, 2.11, 2.11, 2.11, 2.11):
         R = Y - F
         s = np.einsum("ij,ij->i", R, R)
-        sigma2 = squared(factor * mad(s, evidence.a, Y.shape[1])) / max(1 - share, 0.1)
+        sigma = _scale(s, evidence.a, Y.shape[1], grain)
+        sigma2 = squared(factor * sigma) / max(1 - share, 0.1)
         if not sigma2 > 0:
             break
         w = np.exp(-0.5 * s / sigma2)
@@ -199,3 +212,10 @@ def _robust_errors(evidence: Evidence, K: Array) -> Array:
         F, h, share = fit(Z)
     h = np.minimum(h, 0.99)[:, None]
     return np.asarray(Y - (F - h * Z) / (1 - h))
+
+
+def _scale(s: Array, a: Array, dim: int, grain: float) -> float:
+    """Return the MAD of squared residual norms; for one target, beyond its ties."""
+    if grain * len(s) > 1:
+        return max(mad(s, a, dim), scale_beyond_ties(np.sqrt(s), a, grain, 0.25))
+    return mad(s, a, dim)

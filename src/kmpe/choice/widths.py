@@ -25,6 +25,7 @@ from kmpe.arrays import Array, Index
 from kmpe.choice.believable import Mixture, at_their_best, weigh
 from kmpe.choice.gathered import Some, gathered, scaling_of
 from kmpe.choice.labels import LabelNoise
+from kmpe.choice.noise import granularity
 from kmpe.choice.process import Errors, Evidence, Theta
 from kmpe.rows.kernel_nodes import KernelNodes, Scaling, pivots
 from kmpe.rows.sample import strata
@@ -189,19 +190,25 @@ def _rounds(evidence: Evidence) -> tuple[Theta, Array, Mixture, list[dict[str, f
     # With fewer rows the distribution of errors cannot be estimated.
     if n < 10 or not evidence.Y.any():
         return theta, w, mixture, table
-    w, mixture = weigh(at_their_best(evidence, theta), evidence.a)
+    grain = _grain(evidence.Y, evidence.a)
+    w, mixture = weigh(at_their_best(evidence, theta, grain), evidence.a, grain)
     for max_iter in (25, 12, 8):
         theta, log_evidence = evidence.maximise(theta, w, max_iter)
         before = w
         for _ in range(3):
             last = w
-            w, mixture = weigh(evidence.errors(theta, w), evidence.a)
+            w, mixture = weigh(evidence.errors(theta, w), evidence.a, grain)
             if _stays(w, last):
                 break
         table.append(_line(log_evidence, theta, w, mixture.name))
         if _stays(w, before):
             break
     return theta, w, mixture, table
+
+
+def _grain(Y: Array, a: Array) -> float:
+    """Return the share of the most frequent target; 0 for several targets."""
+    return granularity(Y[:, 0], a) if Y.shape[1] == 1 else 0.0
 
 
 def _stays(w: Array, last: Array) -> bool:
@@ -248,11 +255,11 @@ def _spread(some: Some, H: Array, alpha: float, part: Index, w: Array, mixture: 
     """Return weights of all rows from those of a part, from leave-one-out errors."""
     if not mixture.has_outliers and w.min() == 1:
         return np.ones(len(H))
-    every = np.zeros(len(H))
+    every, grain = np.zeros(len(H)), _grain(some.Y, some.a)
     every[part] = w
     for _ in range(3):
         last = every
-        every, _ = weigh(judged(H, some.Y, some.a, every, alpha).errors, some.a)
+        every, _ = weigh(judged(H, some.Y, some.a, every, alpha).errors, some.a, grain)
         if _stays(every, last):
             break
     return every
