@@ -7,7 +7,7 @@ import sklearn
 from joblib import parallel_config
 from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from kmpe import RobustClassifier
+from kmpe import RobustClassifier, RobustRegressor
 from kmpe.estimators.robust.labels import LabelRound, believed, calibrated, trimming
 
 INNER = [
@@ -212,3 +212,15 @@ def test_the_share_of_wrong_labels_does_not_depend_on_how_sure_the_judge_is(powe
     wrong = np.where(rng.random(2000) < 0.2, 1 - true, true)
     assert calibrated(P, true, np.ones(2000))[1] < 0.01
     assert calibrated(P, wrong, np.ones(2000))[1] == pytest.approx(0.2, abs=0.04)
+
+
+def test_learners_of_the_other_kind_and_no_learners_are_refused_in_words():
+    X, y, _ = blobs(0, 0.0, n=40)
+    with pytest.raises(ValueError, match=r"Ridge\(\) is a regressor; use RobustRegressor"):
+        RobustClassifier(Ridge()).fit(X, y)
+    with pytest.raises(ValueError, match=r"is a classifier; use RobustClassifier"):
+        RobustRegressor(make_pipeline(StandardScaler(), LogisticRegression())).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"estimator=3 is no learner; give an object with fit"):
+        RobustRegressor(3).fit(X, y)
+    with pytest.raises(ValueError, match=r"is no learner; give GaussianNB\(\)"):
+        RobustClassifier(GaussianNB).fit(X, y)

@@ -6,7 +6,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -63,6 +63,7 @@ class RobustLearner(MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[mis
         -------
         self
         """
+        self._check_estimator()
         refuse_elsewhere(self, X, y)
         check_whole_number("max_rounds", self.max_rounds)
         with all_or_nothing(self):
@@ -70,6 +71,17 @@ class RobustLearner(MetaEstimatorMixin, BaseEstimator, ABC):  # type: ignore[mis
             validate_data(self, X, y, skip_check_array=True)
             self._fit(X, y, sample_weight)
         return self
+
+    def _check_estimator(self) -> None:
+        """Refuse what is no learner, or a learner of the other kind."""
+        name, inner = type(self).__name__, self.estimator
+        if isinstance(inner, type) or not hasattr(inner, "fit"):
+            what = f"{inner.__name__}()" if isinstance(inner, type) else "an object with fit"
+            raise ValueError(f"{name}: estimator={inner!r} is no learner; give {what}")
+        if is_classifier(self) and is_regressor(inner):
+            raise ValueError(f"{name}: {inner!r} is a regressor; use RobustRegressor")
+        if is_regressor(self) and is_classifier(inner):
+            raise ValueError(f"{name}: {inner!r} is a classifier; use RobustClassifier")
 
     @abstractmethod
     def _fit(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> None:

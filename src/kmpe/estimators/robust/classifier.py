@@ -183,8 +183,9 @@ class RobustClassifier(ClassifierMixin, RobustLearner):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+        inner = get_tags(self.estimator).classifier_tags
+        if inner is not None:  # a regressor is refused by fit
+            tags.classifier_tags.multi_class = inner.multi_class
         return tags
 
 
