@@ -47,6 +47,9 @@ _LOG_X = STEP * np.arange(FIRST + SHIFTS[0], _LAST + SHIFTS[-1])
 # is printed by `python benchmarks/noise_study.py --constants --draws 60 --sizes 100 300
 # --first-seed 230000`: on average over the noises at most 1%, except that spreads of 2.5 and 10
 # have 0.97 of the squared error (with outliers near a uniform core 0.62, with far outliers 1.03).
+# Outliers as near as 2.5 MAD would let a flat core end at the steep side of skewed noise: if the
+# spread grows with the inputs, intervals of 1000 rows cover 52% instead of 94% (`python
+# benchmarks/coverage.py --noises "exponential, 3% wider"`).
 _CORNERS = (0.75, 1.5)
 _FLAT = dict.fromkeys((2.5, 3.5, 6.0), "between Gaussian and uniform")
 _FLAT |= dict.fromkeys((12.0, 30.0), "uniform")
