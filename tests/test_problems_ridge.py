@@ -87,8 +87,15 @@ def test_without_penalty_it_is_the_minimum_norm_solution_of_numpy(shape, kind):
         H[:, -1] = H[:, 0]
     rows = Rows.of(sparse.csr_array(H) if kind == "sparse" else H, T)
     expected = np.linalg.lstsq(H, T, rcond=None)[0]
-    atol = 1e-9 * np.abs(expected).max()
-    np.testing.assert_allclose(least_squares(Ridge.of(rows)), expected, rtol=1e-6, atol=atol)
+    found = least_squares(Ridge.of(rows))
+    np.testing.assert_allclose(H @ found, H @ expected, atol=1e-8 * np.abs(T).max())
+    norms = (np.linalg.norm(beta, axis=0) for beta in (found, expected))
+    np.testing.assert_allclose(*norms, rtol=1e-6)
+    # If the sizes of columns differ by 1e9, the null space is known to 1e-7, and the coefficients
+    # along it to that share of the largest, here as in NumPy: it differs between processors.
+    if not (kind == "tiny" and shape == (60, 7)):
+        atol = 1e-9 * np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=atol)
 
 
 @pytest.mark.parametrize("loss", [Huber(0.5), Correntropy(1.0)], ids=repr)
