@@ -85,8 +85,8 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
         root = whitening(M)
         V = projected(root * np.sqrt(mean)) if V is None else V
         (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, width, V))
-        inverse = root @ root.T
         with np.errstate(over="ignore", invalid="ignore"):  # as in _Slopes
+            inverse = root @ root.T
             blocks.append(growth**2 * inverse @ Q @ inverse)
     return Covariance(np.array(blocks), root_of_inverse(problem.gram()) if V is None else V)
 
