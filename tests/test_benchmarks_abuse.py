@@ -86,6 +86,7 @@ def outcome_of(seed):
         326708,
         330529,
         335254,
+        901640,
     ],
 )
 def test_every_promise_is_kept(alone, seed):

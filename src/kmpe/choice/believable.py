@@ -190,7 +190,8 @@ def _robust_errors(evidence: Evidence, K: Array, grain: float) -> Array:
     def fit(Z: Array) -> tuple[Array, Array, float]:
         C = Q.T @ (roots * Z)
         rss = (1 - kept) ** 2 @ np.einsum("ij,ij->i", C, C)
-        gcv = np.where(allowed, rss / np.maximum(1 - 1.4 * df / n, 1e-9) ** 2, np.inf)
+        with np.errstate(over="ignore"):  # what overflows is not the smallest
+            gcv = np.where(allowed, rss / np.maximum(1 - 1.4 * df / n, 1e-9) ** 2, np.inf)
         i = int(np.argmin(gcv))
         return Q @ (kept[i][:, None] * C) / roots, (Q * Q) @ kept[i], float(df[i]) / n
 
