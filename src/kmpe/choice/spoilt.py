@@ -228,7 +228,7 @@ def _mixed(good: _Good, one_sided: bool, errors: _Errors) -> Judged:
     v, log_v = (z, 0.0) if one_sided else (u, log_h)
     freedom = good.core.freedom if one_sided else np.inf
     other = _Student(0.0, 1.0, 1.0, np.inf).even_step(v, a * bad, centred=not one_sided)
-    other = other._replace(freedom=freedom)
+    other = other._replace(freedom=freedom).at_least(_LEAST)
     before, now = -np.inf, -np.inf
     while now - before > _ENOUGH * a.sum() or now == -np.inf:
         share = float(np.average(bad, weights=a))
