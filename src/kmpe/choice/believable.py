@@ -118,7 +118,7 @@ def weigh(errors: Errors, a: Array, grain: float = 0.0) -> tuple[Array, Mixture]
     """
     z, unit, least = errors.scaled, 1.0, 0.0
     if grain * len(z) > 1:
-        unit, least = max(1.0, scale_beyond_ties(z, a, grain, 0.25)), grain
+        unit, least = max(1.0, scale_beyond_ties(z, a, grain)), grain
     # Beyond the widest mixture one row would outweigh all others.
     best = _likeliest(np.minimum(z / unit, 300.0), a * (len(a) / a.sum()), least)
     best = replace(best, scale=best.scale * unit)
@@ -218,5 +218,5 @@ def _robust_errors(evidence: Evidence, K: Array, grain: float) -> Array:
 def _scale(s: Array, a: Array, dim: int, grain: float) -> float:
     """Return the MAD of squared residual norms; for one target, beyond its ties."""
     if grain * len(s) > 1:
-        return max(mad(s, a, dim), scale_beyond_ties(np.sqrt(s), a, grain, 0.25))
+        return max(mad(s, a, dim), scale_beyond_ties(np.sqrt(s), a, grain))
     return mad(s, a, dim)

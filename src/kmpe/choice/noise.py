@@ -114,7 +114,7 @@ def granularity(values: Array, a: Array) -> float:
 
 def _unit(r: Array, a: Array, grain: float) -> float:
     """Return σ from the median of |r| beyond the most frequent value; without ties, the MAD."""
-    sigma = scale_beyond_ties(r, a, grain)
+    sigma = scale_beyond_ties(r, a, grain, 0.5)
     return sigma or float(np.sqrt(np.average(r * r, weights=a))) or 1.0
 
 

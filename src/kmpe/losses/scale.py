@@ -182,9 +182,8 @@ def centred_scale(e: Array, a: Array, grain: float = 0.0) -> tuple[float, float]
     """Return centre and scale of values, each counted ``a`` times: their univariate MCD.
 
     Where half of the values are equal the scale is the MAD, or what takes its place. If a share
-    ``grain`` of the rows ties in what the values are errors of, the scale is at least that of a
-    quarter of the others (`scale_beyond_ties`): with many ties and outliers, the good rows among
-    the others may be fewer than half.
+    ``grain`` of the rows ties in what the values are errors of, the scale is at least that of the
+    others (`scale_beyond_ties`).
 
     Examples
     --------
@@ -195,19 +194,20 @@ def centred_scale(e: Array, a: Array, grain: float = 0.0) -> tuple[float, float]
     centre, scale = shortest_half(counted[None])
     found = float(scale[0])
     if grain * len(counted) > 1:
-        found = max(found, scale_beyond_ties(counted - centre, np.ones(len(counted)), grain, 0.25))
+        found = max(found, scale_beyond_ties(counted - centre, np.ones(len(counted)), grain))
     return float(centre[0]), found or mad((counted - centre) ** 2)
 
 
-def scale_beyond_ties(e: Array, a: Array, grain: float, share: float = 0.5) -> float:
-    """Return σ from the median of |e| beyond a share ``grain`` of ties; without ties, the MAD.
+def scale_beyond_ties(e: Array, a: Array, grain: float, share: float = 0.25) -> float:
+    """Return σ from a quantile of |e| beyond a share ``grain`` of ties.
 
-    It is the quantile of |e| at p + q (1 - p) over the normal one, p the share of the ties and q,
-    that of the others, by default a half.
+    It is the quantile at p + q (1 - p) over the normal one, p the share of the ties and q that of
+    the others: with many ties and outliers a quarter of these is still good. With q = 0.5 it is
+    the MAD if there are no ties.
 
     Examples
     --------
-    >>> scale_beyond_ties(np.array([0.0, 0, 0, 0, 1, 2]), np.ones(6), 4 / 6)
+    >>> scale_beyond_ties(np.array([0.0, 0, 0, 0, 1, 2]), np.ones(6), 4 / 6, 0.5)
     0.723...
     """
     level = min(grain + share * (1 - grain), 1 - 0.5 / float(a.sum()))
