@@ -1,8 +1,8 @@
 """A dictionary of noise shapes, tabulated.
 
 A shape is a core f with a share ε of outliers, (1 - ε) f(x / s) / s + ε g(x), Huber's (1964) model
-of gross errors. The scale s of the core is unknown; g has one of two spreads in units of the MAD of
-the residuals. In units of s, rows far out would say that s is large. All shapes are symmetric, so
+of gross errors. The scale s of the core is unknown; g has one of three spreads in units of the MAD
+of the residuals. In units of s, rows far out would say that s is large. All shapes are symmetric, so
 that slopes are consistent however the spread of the noise depends on the inputs.
 
 Densities are tabulated against log |x|, in which a change of scale is a shift. The prior of the
@@ -12,6 +12,7 @@ Gaussian family is a half, as many small errors add up to a Gaussian one (flat, 
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -45,17 +46,14 @@ _LOG_X = STEP * np.arange(FIRST + SHIFTS[0], _LAST + SHIFTS[-1])
 # Corners of Huber's densities, powers, degrees of freedom, shares of outliers, and the scales of
 # their density in units of the MAD. What halving and doubling them does to the error of the slopes
 # is printed by `python benchmarks/noise_study.py --constants --draws 60 --sizes 100 300
-# --first-seed 230000`: on average over the noises at most 1%, except that spreads of 2.5 and 10
-# have 0.97 of the squared error (with outliers near a uniform core 0.62, with far outliers 1.03).
-# Outliers as near as 2.5 MAD would let a flat core end at the steep side of skewed noise: if the
-# spread grows with the inputs, intervals of 1000 rows cover 52% instead of 94% (`python
-# benchmarks/coverage.py --noises "exponential, 3% wider"`).
+# --first-seed 230000`: on average over the noises less than 1%, except that with half the spreads it
+# is 0.97 (beside a uniform core 0.71) and with twice the spreads 1.02.
 _CORNERS = (0.75, 1.5)
 _FLAT = dict.fromkeys((2.5, 3.5, 6.0), "between Gaussian and uniform")
 _FLAT |= dict.fromkeys((12.0, 30.0), "uniform")
 _FREEDOMS = (1.5, 2.0, 3.0, 5.0, 9.0)
 _SHARES = (0.03, 0.1, 0.25)
-_SPREADS = (5.0, 20.0)
+_SPREADS = (2.5, 5.0, 20.0)
 #: The distance of an outlier is not informative of the core: residuals are Winsorised here.
 FARTHEST = 30.0
 _NEAR = round(np.log(FARTHEST) / STEP) - FIRST + 1
@@ -73,17 +71,17 @@ class Shapes(NamedTuple):
 @cache
 def shapes() -> Shapes:
     """Return the dictionary."""
-    families = _families()
-    pure, spreads = np.eye(sum(len(cores) for cores, _ in families)), np.eye(len(_SPREADS))
+    families, spreads = _families(), np.array(_SPREADS)
+    pure = np.eye(sum(len(cores) for cores, _ in families))
     names, core, outliers, log_prior = [], [], [], []
     first = 0
-    for cores, shares in families:
-        mixtures = [(0.0, spreads[0])] + [(share, g) for share in shares for g in spreads]
+    for cores, contaminations in families:
+        mixtures = [(0.0, spreads[0]), *contaminations]
         for number, (name, _) in enumerate(cores, first):
-            for share, g in mixtures:
+            for share, spread in mixtures:
                 names.append(f"{name} with {share:.0%} outliers" if share else name)
                 core.append((1 - share) * pure[number])
-                outliers.append(share * g)
+                outliers.append(share * (spreads == spread))
                 log_prior.append(-np.log(len(cores) * len(mixtures) * (3 if first else 1)))
         first += len(cores)
     return Shapes(tuple(names), np.array(core), np.array(outliers), np.array(log_prior))
@@ -120,10 +118,13 @@ def log_likelihoods() -> Array:
     return np.ascontiguousarray(log_density.reshape(-1, _NEAR).T)
 
 
-def _families() -> list[tuple[list[tuple[str, LogDensity]], tuple[float, ...]]]:
-    """Return families of cores with the shares of outliers: Gaussian, peaked, flat, heavy-tailed.
+def _families() -> list[tuple[list[tuple[str, LogDensity]], list[tuple[float, float]]]]:
+    """Return families of cores: Gaussian, peaked, flat, heavy-tailed.
 
-    Student's t has outliers of its own.
+    Each has shares and spreads of outliers beside it. Student's t has outliers of its own. Outliers
+    near a flat core would let it end at the steep side of skewed noise, whose slopes are not those
+    of the middle if the spread grows with the inputs: 95% intervals of 1000 rows would cover 52%
+    (`python benchmarks/coverage.py --noises "exponential, 3% wider"`).
     """
     between = "between Laplace and Gaussian"
     gaussian = [("Gaussian", _power(2.0))]
@@ -131,7 +132,8 @@ def _families() -> list[tuple[list[tuple[str, LogDensity]], tuple[float, ...]]]:
     flat = [(name, _power(p)) for p, name in _FLAT.items()] + [("sine wave", _arcsine)]
     student = [(f"Student's t with {nu:g} degrees of freedom", _student(nu)) for nu in _FREEDOMS]
     heavy = [("Cauchy", _student(1.0)), *student]
-    return [(gaussian, _SHARES), (peaked, _SHARES), (flat, _SHARES), (heavy, ())]
+    outliers, far = (list(product(_SHARES, spreads)) for spreads in (_SPREADS, _SPREADS[1:]))
+    return [(gaussian, outliers), (peaked, outliers), (flat, far), (heavy, [])]
 
 
 def _power(p: float) -> LogDensity:
