@@ -2,8 +2,8 @@
 
 A shape is a core f with a share ε of outliers, (1 - ε) f(x / s) / s + ε g(x), Huber's (1964) model
 of gross errors. The scale s of the core is unknown; g has one of three spreads in units of the MAD
-of the residuals. In units of s, rows far out would say that s is large. All shapes are symmetric, so
-that slopes are consistent however the spread of the noise depends on the inputs.
+of the residuals. In units of s, rows far out would say that s is large. All shapes are symmetric,
+so that slopes are consistent however the spread of the noise depends on the inputs.
 
 Densities are tabulated against log |x|, in which a change of scale is a shift. The prior of the
 Gaussian family is a half, as many small errors add up to a Gaussian one (flat, it costs 2% more on
@@ -46,8 +46,8 @@ _LOG_X = STEP * np.arange(FIRST + SHIFTS[0], _LAST + SHIFTS[-1])
 # Corners of Huber's densities, powers, degrees of freedom, shares of outliers, and the scales of
 # their density in units of the MAD. What halving and doubling them does to the error of the slopes
 # is printed by `python benchmarks/noise_study.py --constants --draws 60 --sizes 100 300
-# --first-seed 230000`: on average over the noises less than 1%, except that with half the spreads it
-# is 0.97 (beside a uniform core 0.71) and with twice the spreads 1.02.
+# --first-seed 230000`: on average over the noises at most 1%, but 0.97 of it with half spreads
+# (beside a uniform core 0.71) and 1.02 with double ones.
 _CORNERS = (0.75, 1.5)
 _FLAT = dict.fromkeys((2.5, 3.5, 6.0), "between Gaussian and uniform")
 _FLAT |= dict.fromkeys((12.0, 30.0), "uniform")

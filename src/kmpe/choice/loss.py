@@ -74,7 +74,7 @@ def choose_loss(
     --------
     >>> noise = np.random.default_rng(0).standard_t(3, 1000)
     >>> print(choose_loss(noise).noise)
-    Student's t with 3 degrees of freedom, 100%
+    Student's t with 3 degrees of freedom, 99%
     """
     R = np.asarray(residuals, dtype=np.float64)
     R = R.reshape(len(R), -1)
