@@ -1,5 +1,7 @@
 """Two losses are told apart by their slopes if the noise depends on the inputs."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,20 @@ def test_noise_that_depends_on_the_inputs_is_noticed():
         return rng.exponential(np.exp(X[:, 0]))
 
     assert slopes(skewed, 3000) < 1e-3
+
+
+def test_fits_say_that_skewed_noise_grows_with_an_input():
+    """Redescending losses reject the rows of large spread alike: Tukey's tells in 1 draw of 20."""
+    said = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1000, 1))
+        y = rng.exponential(np.exp(0.2 * X[:, 0]))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            RobustLinearRegression().fit(X, y)
+        said.append(any("the noise depends on the inputs" in str(each.message) for each in caught))
+    assert np.mean(said) >= 0.3
 
 
 def test_equal_fits_do_not_differ():
