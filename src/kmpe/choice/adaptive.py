@@ -6,8 +6,8 @@ of the start have weight 0: a loss for heavy tails, which never rejects a row co
 follow them.
 
 If the noise is independent of the inputs, every loss estimates the same slopes. If those of the
-chosen loss differ significantly from Huber's, a loss that rejects no row (`hausman`), the noise
-depends on the inputs, its density is not meaningful, and the MM-estimate is used.
+chosen loss differ significantly from those of the MM-estimate (`hausman`), the noise depends on the
+inputs, its density is not meaningful, and the MM-estimate is used.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from kmpe.choice.loss import LOOKS, REFERENCE, Choice, choose_loss
 from kmpe.choice.noise import Noise, granularity
 from kmpe.choice.slope import mean_slope
 from kmpe.inference.hausman import hausman
-from kmpe.losses import Correntropy, Huber, Loss, Squared, Tukey
+from kmpe.losses import Correntropy, Loss, Squared, Tukey
 from kmpe.problems.leverage import root_of_inverse
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
@@ -29,7 +29,7 @@ from kmpe.starts.regression import BadLeverage, Inexact, Start, Status
 __all__ = ["AdaptiveLoss", "Looked", "looked"]
 
 _DEPENDENT = (
-    "The slopes under the loss that suits the residuals differ from those of Huber's loss "
+    "The slopes under the loss that suits the residuals differ from those of the MM-estimate "
     "(p = {p:.1g}): the noise depends on the inputs. The MM-estimate, {loss}, is used."
 )
 
@@ -95,16 +95,16 @@ class AdaptiveLoss:
         # At this level one in a thousand data sets with independent noise is rejected.
         level = 1e-3
         loss, caution, plain = choice.loss, begun.caution, None
-        R, scale = sample.residuals(theta), begun.details.scale
-        if sample.dim == 1 and scale > 0:
+        R = sample.residuals(theta)
+        if sample.dim == 1 and begun.details.scale > 0:
             # Started at the chosen fit, so that good leverage points keep their weight.
-            reference, p = Tukey(Tukey.efficient * scale), 1.0
+            reference = Tukey(Tukey.efficient * begun.details.scale)
             rival = self._fit(sample, reference, theta)
+            R0 = sample.residuals(rival)
+            p = 1.0
             if has_many_rows(sample, START_ROWS):  # with fewer rows the test has no power
-                monotone = Huber(Huber.efficient * scale)
-                R0 = sample.residuals(self._fit(sample, monotone, theta))
                 rows = _counted(problem, sample)
-                p = hausman(rows, R[:, 0], loss, R0[:, 0], monotone, level=level)
+                p = hausman(rows, R[:, 0], loss, R0[:, 0], reference, level=level)
             if p < level:
                 theta, loss = rival, reference
                 caution = " ".join([caution, _DEPENDENT.format(p=p, loss=loss)]).strip()
