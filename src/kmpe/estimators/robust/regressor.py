@@ -146,7 +146,7 @@ class RobustRegressor(RegressorMixin, RobustLearner):  # type: ignore[misc]
             self.loss_ = self.loss.resolve(s, a, E.shape[1])
             w = bounded(self.loss_, E, a)
         elif not self.loss_.quadratic:
-            w = weighed(equal, a, learner, T2)
+            w = weighed(equal, a, learner, T2, self.random_state)
         self.estimator_ = learner.fit(w)
         self.weights_ = learner.used(w)
         self.outliers_: Mask = self.weights_ == 0
