@@ -42,6 +42,9 @@ NOISES: dict[str, Draw] = {
     "exponential, 3% wider": lambda g, X, b: X @ b + g.exponential(size=len(X)) * wider(X),
     "two variances": lambda g, X, b: X @ b + g.normal(size=len(X)) * g.choice([0.5, 2.0], len(X)),
 }
+# Lognormal inputs, of which few rows determine the slopes.
+SKEWED = "uniform, skewed inputs", "Gaussian, skewed inputs"
+NOISES |= {name: NOISES[name.split(",")[0]] for name in SKEWED}
 FACTOR = {"Poisson, mean 10": 0.5, "ratings 1 to 5": 0.0}
 # The median of the noise grows with each input.
 SHIFT = {"exponential, 3% wider": 0.03 * np.log(2)}
@@ -60,6 +63,7 @@ def one(noise: str, n: int, d: int, seed: int) -> tuple[float, float]:
     """Return the shares of slopes, and of new rows, that lie in their intervals."""
     g = np.random.default_rng(FIRST_SEED + seed)
     X, X_new, b = g.normal(size=(n, d)), g.normal(size=(n, d)), g.normal(size=d) / np.sqrt(d)
+    X, X_new = (np.exp(X), np.exp(X_new)) if noise in SKEWED else (X, X_new)
     draw = NOISES[noise]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobustnessWarning)

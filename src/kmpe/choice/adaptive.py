@@ -21,8 +21,8 @@ from kmpe.losses import Correntropy, Loss, Squared, Tukey
 from kmpe.problems.leverage import root_of_inverse
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.source import Rows
-from kmpe.solvers.minimise import START_ROWS, SURE_ROWS, has_many_rows, minimise
-from kmpe.solvers.record import Plain
+from kmpe.solvers.minimise import START_ROWS, has_many_rows, minimise
+from kmpe.solvers.record import Density
 from kmpe.solvers.walk import Begun, Chosen
 from kmpe.starts.regression import BadLeverage, Inexact, Start, Status
 
@@ -36,10 +36,10 @@ _DEPENDENT = (
 
 @dataclass(frozen=True)
 class Looked:
-    """The details of a choice: the noise, and a plain robust fit to compare with."""
+    """The details of a choice: the noise, and its density if it is independent of the inputs."""
 
     noise: Noise | None
-    plain: Plain | None
+    density: Density | None
 
 
 def looked(chosen: Chosen[Ridge, Array]) -> Looked:
@@ -64,10 +64,10 @@ class AdaptiveLoss:
         if start.status is not Status.FEW_ROWS:
             begun = _without(BadLeverage.of(begun.sample.rows, start), begun)
         problem, sample = begun.problem, begun.sample
-        # With fewer than 2.5 rows per coefficient the noise cannot be estimated: for 60 rows of 28
+        # With fewer than 4 rows per coefficient the noise cannot be estimated: for 60 rows of 28
         # inputs 95% intervals of a chosen loss cover 85 to 91%, those of the plain loss 95 to 98%,
         # and its slopes have 0.8 of the squared error (`python benchmarks/coverage.py`).
-        if 2 * start.n < 5 * problem.rows.n_features:
+        if start.n < 4 * problem.rows.n_features:
             return self._few_rows(begun)
         a, theta = sample.sample_weight, begun.theta
         counts = _counted(problem, sample).a
@@ -94,23 +94,19 @@ class AdaptiveLoss:
         problem, sample, theta = begun.problem, begun.sample, begun.theta
         # At this level one in a thousand data sets with independent noise is rejected.
         level = 1e-3
-        loss, caution, plain = choice.loss, begun.caution, None
-        R = sample.residuals(theta)
-        if sample.dim == 1 and begun.details.scale > 0:
+        loss, caution = choice.loss, begun.caution
+        density = None if choice.noise is None else choice.noise.density
+        # With fewer rows the test has no power.
+        if sample.dim == 1 and begun.details.scale > 0 and has_many_rows(sample, START_ROWS):
             # Started at the chosen fit, so that good leverage points keep their weight.
             reference = Tukey(Tukey.efficient * begun.details.scale)
             rival = self._fit(sample, reference, theta)
-            R0 = sample.residuals(rival)
-            p = 1.0
-            if has_many_rows(sample, START_ROWS):  # with fewer rows the test has no power
-                rows = _counted(problem, sample)
-                p = hausman(rows, R[:, 0], loss, R0[:, 0], reference, level=level)
+            R, R0 = sample.residuals(theta)[:, 0], sample.residuals(rival)[:, 0]
+            p = hausman(_counted(problem, sample), R, loss, R0, reference, level=level)
             if p < level:
-                theta, loss = rival, reference
+                theta, loss, density = rival, reference, None
                 caution = " ".join([caution, _DEPENDENT.format(p=p, loss=loss)]).strip()
-            elif choice.noise is not None and not has_many_rows(problem, SURE_ROWS):
-                plain = Plain(reference, rival, choice.noise.variance_ratio(loss, reference))
-        return _chosen(problem, sample, theta, loss, Looked(choice.noise, plain), caution)
+        return _chosen(problem, sample, theta, loss, Looked(choice.noise, density), caution)
 
     def _fit(self, sample: Ridge, loss: Loss, theta: Array) -> Array:
         suited = _weighed_alike(sample, sample, loss, theta)

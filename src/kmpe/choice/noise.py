@@ -33,6 +33,7 @@ from kmpe.choice.dictionary import (
 )
 from kmpe.losses import Loss
 from kmpe.losses.scale import quantile, scale_beyond_ties
+from kmpe.solvers.record import Density
 
 __all__ = ["GRID", "Noise", "granularity", "infer"]
 
@@ -51,6 +52,12 @@ class Noise:
     probability: dict[str, float]
     #: Logarithm of the mean density at the `GRID`, in units of σ.
     log_density: Array
+
+    @property
+    def density(self) -> Density:
+        """The density, as masses at distances from 0; what is farther out counts as there."""
+        mass = np.exp(self.log_density) * GRID
+        return Density(self.sigma, GRID * self.sigma, mass / mass.sum())
 
     def variance_ratio(self, loss: Loss, plain: Loss) -> float:
         """Return the variance of a fit with a loss over that with a plain loss.

@@ -88,7 +88,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
         The loss used, with σ as a number.
     noise_ : Noise or None
         The estimated shape of the noise with probabilities; print it. None for a given loss, for
-        several targets, and with fewer than 2.5 rows per coefficient.
+        several targets, and with fewer than 4 rows per coefficient.
     weights_ : array of shape (n,)
         The weight ρ' of each row at the solution, 0 for a bad leverage point. For bounded noise
         rows near its edge have the largest weights.
@@ -202,7 +202,7 @@ class RobustLinearRegression(Coefficients, RegressorMixin, BaseEstimator):  # ty
             chosen, fit = walked.chosen, walked.fit
             problem = chosen.problem.beside(standard(X0), T0)
             parts = problem, chosen.sample, fit, standard, unit
-            found = report(*parts, chosen.scale, looked(chosen).plain).of_rows(back)
+            found = report(*parts, chosen.scale, looked(chosen).density).of_rows(back)
             found = replace(found, intercept=found.intercept + centre)
         self._set_attributes(fit, found, single=single)
         # Equal rows were merged: each gets back its own weight, or 0 for a bad leverage point.

@@ -71,7 +71,7 @@ def _fit_elsewhere(
     standard, walked = walk_of(model, rows.centred(centre), given.unit, None)
     chosen, fit = walked.chosen, walked.fit
     parts = chosen.sample, chosen.sample, fit, standard, given.unit
-    found = report(*parts, chosen.scale, looked(chosen).plain)
+    found = report(*parts, chosen.scale, looked(chosen).density)
     of_sample = found.loo, chosen.sample.sample_weight, found.scores
     blind = bool(np.isinf(found.loo).any())
     found, psi2 = of_all_rows(found, chosen.problem, fit.theta, fit.criterion, chosen.scale)

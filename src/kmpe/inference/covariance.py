@@ -11,6 +11,13 @@ of the residual, which keeps its dependence on the inputs. For least absolute de
 Powell's (1991) kernel estimate of the density at 0. Rows that such a fit interpolates are left out
 of it, as it interpolates k rows whatever the noise. Where ψ itself is unbounded (p < 1) there is no
 such covariance.
+
+The sandwich holds if no row has much influence (Huber 1973). If few rows determine a coefficient,
+as with skewed inputs, it is too small for losses of noise with an edge or a peak. Exactly, the
+error of β is M̄⁻¹ Σ aᵢ ψ(εᵢ) hᵢ with M̄ = Σ aᵢ mᵢ hᵢᵀhᵢ, where mᵢ is the mean slope of ψ between the
+noise εᵢ and the residual. If the noise is independent of the inputs and its density is known, mᵢ is
+about m(wᵢ) = E[ψ(ε + wᵢ) - ψ(ε - wᵢ)] / 2wᵢ, with wᵢ the standard error of the prediction of row i.
+The covariance M̄⁻¹ (E[ψ²] Σ aᵢ hᵢᵀhᵢ) M̄⁻¹ and its wᵢ are a fixed point (`model_based`).
 """
 
 import math
@@ -28,8 +35,9 @@ from kmpe.problems.ridge import Ridge
 from kmpe.problems.ridge_sums import squared_norms, weighted_gram
 from kmpe.rows.source import Block
 from kmpe.solvers.minimise import SMOOTHING, SURE_ROWS
+from kmpe.solvers.record import Density
 
-__all__ = ["Covariance", "sandwich"]
+__all__ = ["Covariance", "model_based", "sandwich"]
 
 # For a row that alone determines a coefficient the jackknife is infinite; ψ is multiplied by at
 # most five.
@@ -54,8 +62,11 @@ class Covariance:
     root: Array
 
 
-def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
+def sandwich(problem: Ridge, loss: Loss, theta: Array, power: float = 1.0) -> Covariance:
     """Return the covariance of the coefficients.
+
+    ψ is divided by a power of 1 - ψ'hᵢM⁻¹hᵢᵀ: 1 for the jackknife, which is too large on average,
+    and 1/2 for what is unbiased if the noise is independent of the inputs (for least squares HC2).
 
     Huber's factor 1 + (k / n) var ψ' / (E ψ')² corrects for the sampling error of M.
     """
@@ -84,11 +95,48 @@ def sandwich(problem: Ridge, loss: Loss, theta: Array) -> Covariance:
         growth = 1 + k / n * max(square / mean / mean - 1, 0.0)
         root = whitening(M)
         V = projected(root * np.sqrt(mean)) if V is None else V
-        (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, width, V))
+        (Q,) = problem.rows.total(_Meat(theta, loss, j, mean, width, V, power))
         with np.errstate(over="ignore", invalid="ignore"):  # as in _Slopes
             inverse = root @ root.T
             blocks.append(growth**2 * inverse @ Q @ inverse)
     return Covariance(np.array(blocks), root_of_inverse(problem.gram()) if V is None else V)
+
+
+def model_based(problem: Ridge, loss: Loss, noise: Density) -> Array:
+    """Return the covariance of the coefficients for noise that is independent of the inputs.
+
+    For one target. It is 0 where the mean of ψ has no slope.
+    """
+    # No prediction is less certain than its own target: for least squares wᵢ is σ √hᵢ.
+    widths = noise.scale * np.geomspace(0.01, 1.0, 13)
+    penalties = np.diag(problem.penalties)
+    gram = problem.gram() - penalties
+    with np.errstate(over="ignore", invalid="ignore"):  # as in _Slopes
+        rise = loss.psi(noise.values + widths[:, None]) - loss.psi(noise.values - widths[:, None])
+        slopes = rise @ noise.mass / (2 * widths)
+        if not (slopes > 0).all() or not np.isfinite(gram).all():
+            return np.zeros_like(gram)
+        power, V = float(loss.psi(noise.values) ** 2 @ noise.mass), whitening(gram)
+        half, root = math.sqrt(power) * gram @ V, noise.scale * V
+        for _ in range(5):  # to 1%, and to a fifth if single rows determine a coefficient
+            (M,) = problem.rows.total(_PathBread(projected(root), widths, slopes))
+            V = whitening(M + penalties)
+            root = V @ (V.T @ half)
+        cov = root @ root.T
+    return np.asarray(cov) if np.isfinite(cov).all() else np.zeros_like(gram)
+
+
+@dataclass(frozen=True)
+class _PathBread:
+    """The sum of mᵢ hᵢᵀhᵢ, given the root of the covariance and a table of m."""
+
+    root: Array
+    widths: Array
+    slopes: Array
+
+    def __call__(self, block: Block) -> tuple[Array]:
+        w = np.sqrt(squared_norms(block.H @ self.root))
+        return (weighted_gram(block.H, block.a * np.interp(w, self.widths, self.slopes)),)
 
 
 def _slopes(problem: Ridge, loss: Loss, theta: Array, j: int, scale: float) -> tuple[float, float]:
@@ -154,6 +202,7 @@ class _Meat:
     mean: float
     width: float
     V: Array
+    power: float
 
     def __call__(self, block: Block) -> tuple[Array]:
         R = block.T - block.H @ self.theta
@@ -162,7 +211,7 @@ class _Meat:
         slope = np.maximum(_smoothed_slope(self.loss, R, self.j, self.width), 0.0)
         without = 1 - slope * leverages / self.mean
         psi = _psi(self.loss, R, self.j)
-        psi /= np.maximum(without, _LEAST_WITHOUT)
+        psi /= np.maximum(without, _LEAST_WITHOUT) ** self.power
         with np.errstate(over="ignore", invalid="ignore"):  # as in _Slopes
             return (weighted_gram(block.H, block.a * psi**2),)
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from kmpe.arrays import ROUNDING, Array, Index, Mask
-from kmpe.inference.covariance import sandwich
+from kmpe.inference.covariance import model_based, sandwich
 from kmpe.inference.intervals import cook_distances, leave_one_out
 from kmpe.inference.outliers import outlier_limit, reweighted_scale, robust_r2, row_scores
 from kmpe.losses import Loss
@@ -15,7 +15,7 @@ from kmpe.problems.leverage import whitening
 from kmpe.problems.ridge import Ridge
 from kmpe.rows.standardised import Standardised
 from kmpe.solvers.minimise import SURE_ROWS, has_many_rows
-from kmpe.solvers.record import Fit, Plain
+from kmpe.solvers.record import Density, Fit
 
 __all__ = ["Report", "cautions", "report"]
 
@@ -78,7 +78,7 @@ def report(
     standard: Standardised,
     unit: float,
     scale: float,
-    plain: Plain | None,
+    density: Density | None,
 ) -> Report:
     """Return the report of a fit.
 
@@ -92,8 +92,8 @@ def report(
         The unit of the sample weights: standard errors count them as repeats.
     scale : float
         The scale of the residuals from the start.
-    plain : Plain, optional
-        For a chosen loss, the plain loss that it was compared with.
+    density : Density, optional
+        For a chosen loss, the density of the noise.
     """
     d, k = len(standard.size), problem.rows.n_features
     R, a = problem.residuals(fit.theta), problem.sample_weight
@@ -105,7 +105,7 @@ def report(
     scale = scale if scale > rounding else 0.0
     scores = row_scores(s, scale, rounding)
     outliers = scores > outlier_limit(problem.dim)
-    blocks, root = _covariance(problem, sample, fit, plain)
+    blocks, root = _covariance(problem, sample, fit, density)
     leverages = problem.leverages(root)
     df = problem.rows.n - k
     back, unseen = standard.back, np.zeros((d + standard.intercept, 0))
@@ -182,22 +182,23 @@ def _dependent_columns(unseen: Array, names: list[str]) -> str:
 
 
 def _covariance(
-    problem: Ridge, sample: Ridge, fit: Fit[Array], plain: Plain | None
+    problem: Ridge, sample: Ridge, fit: Fit[Array], density: Density | None
 ) -> tuple[Array, Array]:
     """Return the covariances of each target, and the matrix V of leverages ‖hV‖².
 
-    The covariance of a loss that was chosen on few residuals is too small on these. It is then that
-    of a plain loss times the ratio of their variances under the estimated noise, or its own where
-    that is larger. With many rows the sample is enough: the relative standard error of a standard
-    error is √(1 / 2m) for m rows, 1% for 4000.
+    That of a chosen loss is the larger one of two: a loss chosen on few residuals looks better on
+    them than it is, and few rows may determine a coefficient, so that the sandwich is too small;
+    the noise may depend on the inputs, so that the model-based one is. With many rows the sample is
+    enough: the relative standard error of a standard error is √(1 / 2m) for m rows, 1% for 4000.
     """
-    many = has_many_rows(problem, SURE_ROWS)
-    found = sandwich(sample if many else problem, fit.loss, fit.theta)
-    if plain is None:
+    part = sample if has_many_rows(problem, SURE_ROWS) else problem
+    if density is None:
+        found = sandwich(part, fit.loss, fit.theta)
         return found.blocks, found.root
-    other = sandwich(problem, plain.loss, plain.theta).blocks * plain.variance
-    blocks = [_larger(*pair) for pair in zip(other, found.blocks, strict=True)]
-    return np.array(blocks), found.root
+    # Beside another covariance the jackknife's excess would count twice.
+    found = sandwich(part, fit.loss, fit.theta, power=0.5)
+    other = model_based(part, fit.loss, density)
+    return np.array([_larger(block, other) for block in found.blocks]), found.root
 
 
 def _larger(one: Array, other: Array) -> Array:

@@ -11,7 +11,7 @@ from kmpe.losses import Loss
 from kmpe.losses.floored import Floored
 from kmpe.problems.base import Theta, Weighted
 
-__all__ = ["Fit", "Plain", "Status"]
+__all__ = ["Density", "Fit", "Status"]
 
 
 class Status(Enum):
@@ -89,20 +89,17 @@ class Fit(Generic[Theta]):
 
 
 @dataclass(frozen=True)
-class Plain:
-    """A plain robust loss to compare a chosen one with.
+class Density:
+    """The density of the noise, as far as it has been estimated, symmetric about 0.
 
     Parameters
     ----------
-    loss : Loss
-        The plain loss.
-    theta : array
-        Its minimiser.
-    variance : float
-        The asymptotic variance of the chosen fit over that of the plain one, under the estimated
-        noise.
+    scale : float
+        Its MAD.
+    values, mass : array of shape (m,)
+        Distances from 0, and the probability of each; they add up to 1.
     """
 
-    loss: Loss
-    theta: Array
-    variance: float
+    scale: float
+    values: Array
+    mass: Array
