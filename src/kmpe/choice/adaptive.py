@@ -71,8 +71,7 @@ class AdaptiveLoss:
             return self._few_rows(begun)
         a, theta = sample.sample_weight, begun.theta
         counts = _counted(problem, sample).a
-        V = root_of_inverse(sample.gram() * (counts.sum() / a.sum()))
-        leverages = sample.leverages(V)
+        leverages = sample.leverages(root_of_inverse(sample.gram() * (counts.sum() / a.sum())))
         grain = granularity(sample.rows.T[:, 0], a)
         choice = Choice(Squared(), None)
         for _ in range(LOOKS):
@@ -92,12 +91,10 @@ class AdaptiveLoss:
     def _checked(self, begun: Begun[Ridge, Array], choice: Choice) -> Chosen[Ridge, Array]:
         """Return the choice, or the plain loss if slopes differ, with adapted penalties."""
         problem, sample, theta = begun.problem, begun.sample, begun.theta
-        # At this level one in a thousand data sets with independent noise is rejected.
-        level = 1e-3
-        loss, caution = choice.loss, begun.caution
-        density = None if choice.noise is None else choice.noise.density
-        # With fewer rows the test has no power.
-        if sample.dim == 1 and begun.details.scale > 0 and has_many_rows(sample, START_ROWS):
+        # One in a thousand data sets with independent noise is rejected. Few rows have no power.
+        level, loss, caution = 1e-3, choice.loss, begun.caution
+        density = choice.noise.density if choice.noise else None
+        if sample.dim == 1 and has_many_rows(sample, START_ROWS):
             # Started at the chosen fit, so that good leverage points keep their weight.
             reference = Tukey(Tukey.efficient * begun.details.scale)
             rival = self._fit(sample, reference, theta)
