@@ -263,9 +263,9 @@ for rounded noise refers to least squares.
 
 All shapes in the dictionary of noises are symmetric. A density with an edge on one side, which
 exponential and asymmetric Laplace noise have, would determine the slopes far better than any of the
-losses here. For such noise our estimator is about as good as the best other method. Such a density
-is left out on purpose: where the spread depends on the inputs, the slopes of the edge
-[are not those of the middle](limits.md#skewed-noise-and-the-intercept).
+losses here. For such noise our estimator is about as good as the best other method, or a little
+worse. Such a density is left out on purpose: where the spread depends on the inputs, the slopes of
+the edge [are not those of the middle](limits.md#skewed-noise-and-the-intercept).
 
 ## Slopes and intercept
 
