@@ -55,7 +55,7 @@ class Noise:
 
     @property
     def density(self) -> Density:
-        """The density, as masses at distances from 0; what is farther out counts as there."""
+        """The density, as masses at the `GRID`, beyond which there is hardly any."""
         mass = np.exp(self.log_density) * GRID
         return Density(self.sigma, GRID * self.sigma, mass / mass.sum())
 
